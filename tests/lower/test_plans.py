@@ -166,8 +166,7 @@ def test_lanes_go_along_rows_of_loops():
 
 
 def test_searches_have_many_lanes():
-    """Each read waits for the one before; where a loop reads in order there are as many as in the
-    registers."""
+    """Each read of a search waits for the one before; other loops fill registers."""
     for machine in (cpu(128, 16), cpu(256, 16), CPU_AVX512):
         assert plan("searches", machine).plain.lanes.width == 32
         assert plan("polynomials", machine).plain.lanes.width < 32
