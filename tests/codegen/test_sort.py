@@ -1,5 +1,7 @@
 """The passes of a sort as kernels: without races on a CPU, right for every dtype on OpenCL."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from tests.codegen.device_programs import (
     small_blocks,
     traced,
 )
+from tests.codegen.levels import in_force
 from tests.language.test_sorting import order_of, samples, sorted_values
 
 
@@ -85,3 +88,13 @@ def test_two_keys_on_opencl():
     runnable = on_opencl(traced("two", lambda a, b: fw.argsort((a, b)), a, b))
     (found,) = runnable.run(flat(a, b))
     np.testing.assert_array_equal(found, np.lexsort((b, a)))
+
+
+def test_networks_store_without_masks():
+    """The smaller element is often the one that is there: then LLVM stores under a mask, slowly."""
+    with in_force("x86-64-v3"):
+        assembly = fw.jit(lambda x: fw.sort(x, axis=1)).stages(np.ones((9, 1000))).text["asm"]
+    compared = r"vpcmpgtq\s+%ymm\d+, %ymm\d+, (%ymm\d+)\n(?:.*blendv.*\n)?"
+
+    assert re.search(compared, assembly)
+    assert not re.search(compared + r".*maskmov\w+\s+%ymm\d+, \1, ", assembly)

@@ -159,7 +159,7 @@ def _moves_less(
     read += [known[atom] for atom in known.keys() & used]
     moved = sum(array_type(xs).dtype.bytes for xs in dict.fromkeys(read))
     cost = work(needed, {}) + READ * len(known.keys() & used)
-    return moved <= 3 * scalar_type(root).bytes and uses.reads * cost <= STORING // 2
+    return moved <= 2 * scalar_type(root).bytes and uses.reads * cost <= STORING // 2
 
 
 def needed_beyond(fn: Lambda, root: Atom, known: Collection[Atom]) -> dict[Let, None]:

@@ -95,6 +95,12 @@ def emit_apply(e: Emitter, let: Let, op: Apply) -> Sequence[Held]:
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
 
 
+def is_choice(made: Mapping[Var, Op], atom: Atom) -> bool:
+    """Whether each lane of a value is that of one of two others."""
+    op = made.get(atom) if isinstance(atom, Var) else None
+    return isinstance(op, Apply) and op.fn in ("select", "minimum", "maximum")
+
+
 def _divides_integers(op: Apply) -> bool:
     """Whether this is a division of integers."""
     return op.fn in _DIVISIONS and scalar_type(op.args[-1].type).is_integer

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from flatweave.access.value import Value
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32, u64
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch
+from flatweave.codegen.llvm.body.scalars import is_choice
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory import counted
 from flatweave.codegen.llvm.memory import permuted as permuting
@@ -254,6 +255,8 @@ def emit_store(e: Emitter, let: Let, op: Store) -> Sequence[Held]:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
     text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
+    if is_choice(e.made, op.value):  # between a value and what is there: a masked store, to LLVM
+        text = e.code.let(f"freeze {vec(kept, e.width)} {text}")
     permuted = permuting.find_permuted(e, e.values.of(op.index)) if index.shape is VARYING else None
     if permuted is not None and permuting.may_store(permuted):
         permuting.store_permuted(e, buffer, kept, permuted, text)
@@ -288,21 +291,18 @@ def _store_run(
     if streaming:
         e.code.has_streamed = True
         align = min(64, e.width * kept.bytes)
-        e.code.line(f"store {kind} {text}, ptr {at}, align {align}, !nontemporal !0")
-    else:
-        e.code.line(f"store {kind} {text}, ptr {at}, align {kept.bytes}")
+        return e.code.line(f"store {kind} {text}, ptr {at}, align {align}, !nontemporal !0")
+    e.code.line(f"store {kind} {text}, ptr {at}, align {kept.bytes}")
 
 
 def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
     """Store elements at arbitrary indices; of two lanes with the same index the later wins."""
-    kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
     at = gather_pointers(e, buffer, kept, index.text)
     if e.mask is None and not e.isa.has_gathers:
-        _stored_by_lane(e, kept, at, text)
-        return
+        return _stored_by_lane(e, kept, at, text)
     name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"
-    mask = f"{e.mask_type} {e.mask or 'splat (i1 true)'}"
-    e.code.call("void", name, f"{kind} {text}", f"{places} {at}", f"i32 {kept.bytes}", mask)
+    operands = f"{vec(kept, e.width)} {text}", f"<{e.width} x ptr> {at}", f"i32 {kept.bytes}"
+    e.code.call("void", name, *operands, f"{e.mask_type} {e.mask or 'splat (i1 true)'}")
 
 
 def _stored_by_lane(e: Emitter, kept: DType, places: str, text: str) -> None:
