@@ -158,10 +158,9 @@ class SweepFacts:
         less than words count lanes, and other flags are combined as bytes."""
         if not machine.threads_are_long:
             return self.combines
-        counts = [sum_of_flags(k, self.op.body) for k in self.combines]
-        if all(k is not None for k in counts):
-            return tuple(k for k in counts if k is not None)
-        return tuple(map(in_bytes, self.combines))
+        counts = tuple(k for each in self.combines if (k := sum_of_flags(each, self.op.body)))
+        are_counts = len(counts) == len(self.combines)
+        return counts if are_counts else tuple(map(in_bytes, self.combines))
 
 
 @record(eq=True)

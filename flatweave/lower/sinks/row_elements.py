@@ -55,7 +55,10 @@ way at a time."""
 
 
 class RowElements:
-    """The elements of a row of a sweep, and how its sinks combine them."""
+    """The elements of a row of a sweep, and how its sinks combine them. `lanes_agree` where the
+    state of a row is the same in all lanes."""
+
+    lanes_agree = False
 
     def __init__(self, writer: KernelWriter, sinks: Sequence[CombineRows]) -> None:
         self.writer = writer
@@ -214,6 +217,8 @@ class RowElements:
 
     def joined(self, b: Builder, state: State) -> State:
         """The combined values of the lanes of a row."""
+        if self.lanes_agree:
+            return state
         out: list[Atom] = []
         for sink in self.sinks:
             mine = state[len(out) : len(out) + len(sink.neutral)]
@@ -255,6 +260,8 @@ def _lowest(b: Builder, count: Atom, most: int) -> Atom:
 class RowFlags(RowElements):
     """The flags of the elements of a row, and how sinks combine them. A word gives its result at
     once, and with it the lanes' state is one for all."""
+
+    lanes_agree = True
 
     def __init__(
         self, writer: KernelWriter, sinks: Sequence[CombineRows], folds: Sequence[FlagFold]
@@ -351,10 +358,6 @@ class RowFlags(RowElements):
             return word
         nans = self._word(b, [b.apply("ne", value, value) for value in values], there)
         return b.apply("select", b.apply("ne", nans, NO_BITS), nans, word)
-
-    def joined(self, b: Builder, state: State) -> State:
-        """They are that already."""
-        return state
 
     def _result(
         self, b: Builder, row: RowOf, base: Atom, fold: FlagFold, neutral: Sequence[Atom],

@@ -29,6 +29,8 @@ from flatweave.terms.traverse import needed_for
 class RowScans(RowElements):
     """Such elements, of a sweep's rows; `before` is what scans give before the block."""
 
+    lanes_agree = True
+
     def __init__(
         self, writer: KernelWriter, sinks: Sequence[CombineRows], before: State
     ) -> None:
@@ -72,7 +74,3 @@ class RowScans(RowElements):
             elements.env.update(zip(let.vars, results, strict=True))
         found = [elements.atom(atom) for atom in self.begun]
         return (*self.each(b, known[:count], found, lanewise=True), *carries)
-
-    def joined(self, b: Builder, state: State) -> State:
-        """They are that already."""
-        return state
