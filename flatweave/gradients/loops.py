@@ -38,7 +38,7 @@ from flatweave.ops import Index, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
-from flatweave.terms.traverse import Substitution, free_vars
+from flatweave.terms.traverse import Substitution, free_vars, needed_for
 
 Run = Callable[[Builder, Sequence[Atom]], Sequence[Var]]
 """Emits a loop from the state that it begins with."""
@@ -152,6 +152,14 @@ def _counter(b: Builder, op: Loop, at: Atom) -> Atom:
     """The counter of a `for` at an iteration."""
     assert isinstance(op, For)
     return b.add(op.lo, b.mul(b.cast(at, dtype_of(op.lo.type)), op.step))
+
+
+def _first(lets: Sequence[Let], others: Sequence[Let]) -> dict[Let, None]:
+    """Some lets and what they need of others, which were emitted before them, then the rest."""
+    found: dict[Let, None] = {}
+    for let in lets:
+        found |= dict.fromkeys((*needed_for(others, [*free_vars(let.op)]), let))
+    return found | dict.fromkeys(others)
 
 
 class WayBack:
@@ -289,7 +297,7 @@ class WayBack:
         rest = (*self.totals.values(), *(var for var, _ in self.rows))
         params = (self.k, *self.given, *rest, *ends)
         results = (*self.results, *(atom for _, atom in self.rows), *ends.values())
-        lets = live((*reads, *self.lets, *rows), results)
+        lets = live((*_first(reads, b.lets[:before]), *rows), results)
         self.step = Lambda(params, lets, results)
 
     def _bind_counter(self, b: Builder, op: For, at: Atom) -> None:

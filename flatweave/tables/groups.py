@@ -216,8 +216,7 @@ def _in_rows(groups: Groups) -> Any:
 
 def _is_flat(value: Any) -> bool:
     """Whether a value is an array of single elements, or a Nullable of one."""
-    if isinstance(value, Nullable):
-        return _is_flat(value.values)
+    value = _unmasked(value)
     return isinstance(value, fw.Array) and value.ndim == 1
 
 
@@ -235,19 +234,26 @@ def _arrays(value: Any) -> list[Any]:
 
 @fw.operation(name="spread")
 def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_spread(part, index, offsets, partial) for part in x)
     given = x if is_kept(x) else fw.asarray(x)
     size, count = given.shape[0], offsets.shape[0] - 1
     fw.check(
         fw.asarray(size == count), "spread got {0} values for {1} groups.", size, count,
         error=fw.ShapeError, remedy="Give a value for each group, as agg and map do.",
     )  # fmt: skip
-    if partial is None:
-        return given[index]
-    inside = index >= 0
     if isinstance(given, Nullable):
         there = fw.gather(given.valid, index, default=False)
-        return Nullable(fw.gather(given.values, index, default=0), there)
-    return Nullable(fw.gather(given, index, default=0), inside)
+        return Nullable(_read(given.values, index, partial), there)
+    found = _read(given, index, partial)
+    return found if partial is None else Nullable(found, index >= 0)
+
+
+def _read(x: Any, index: Any, partial: Any) -> Any:
+    """The elements at indices; anything where one may be -1."""
+    if hasattr(x, "ticks"):
+        return x.like(_read(x.ticks, index, partial))
+    return x[index] if partial is None else fw.gather(x, index, default=0)
 
 
 @fw.operation(static="chosen", name="agg")
@@ -264,7 +270,12 @@ def _aggregate(groups: Groups, function: Any) -> Any:
     known = function if isinstance(function, str) else FUNCTIONS.get(function)
     if len(groups.data) != 1 or known is None:
         return groups.map(function)
-    if known in OF_TEXT and _has_text(groups.data[0]):
+    if hasattr(_unmasked(groups.data[0]), "ticks") and known not in OF_TIMES:
+        raise fw.ArgumentError.here(
+            f"{known} of times has no meaning in agg.",
+            "Group their integers: fw.group_by(keys, fw.asarray(t).ticks).",
+        )
+    if known in OF_TEXT and is_text(_unmasked(groups.data[0])):
         return _of_text(groups, known)
     if known in BY_INDEX and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
         return _by_index(groups, known)
@@ -273,17 +284,18 @@ def _aggregate(groups: Groups, function: Any) -> Any:
     return groups.map(function)
 
 
-OF_TEXT = ("min", "max", "first", "last", "count", "n_unique")
+OF_TIMES = ("min", "max", "first", "last", "count")
+OF_TEXT = (*OF_TIMES, "n_unique")
 
 
-def _has_text(value: Any) -> bool:
-    return is_text(value.values if isinstance(value, Nullable) else value)
+def _unmasked(value: Any) -> Any:
+    return value.values if isinstance(value, Nullable) else value
 
 
 def _of_text(groups: Groups, name: str) -> Any:
     """A named aggregate of strings, by numbers that are ordered as they are."""
     value = groups.data[0]
-    texts, numbers = fw.unique_inverse(value.values if isinstance(value, Nullable) else value)
+    texts, numbers = fw.unique_inverse(_unmasked(value))
     numbered = Nullable(numbers, value.valid) if isinstance(value, Nullable) else numbers
     found = _aggregate(dataclasses.replace(groups, data=(numbered,)), name)
     if name in ("count", "n_unique"):
@@ -304,7 +316,7 @@ def _by_index(groups: Groups, name: Any) -> Any:
     ticks = x.ticks if hasattr(x, "ticks") else x
     elements = Elements(ticks, index, groups.offsets.shape[0] - 1)
     found = BY_INDEX[name](elements)
-    if ticks is not x and name in ("min", "max", "first", "last"):
+    if ticks is not x and name != "count":
         found = x.like(found)
     if valid is None or not LEAST[name]:
         return found

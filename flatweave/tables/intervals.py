@@ -16,7 +16,7 @@ import math
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import first_not, one_length, ticks
+from flatweave.tables.keys import far, first_not, one_length, ticks
 from flatweave.tables.verbs import made
 
 
@@ -81,8 +81,8 @@ def _reach(ends: Any) -> Any:
 def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     """For each interval the nearest of the second ones, and the gap: (index, distance).
 
-    The distance is 0 if they touch or overlap. Of equally near ones the lowest index is taken;
-    (-1, -1) if there is no other interval.
+    The distance is 0 if they touch or overlap, and i64 of all integers. Of equally near ones the
+    lowest index is taken; (-1, -1) if there is no other interval.
 
     Types: `starts: t[n], ends: t[n], starts2: t[m], ends2: t[m] -> i64[n], t[n]`. Raises
     ArgumentError for an interval that ends before it starts, ShapeError for different lengths.
@@ -98,27 +98,28 @@ def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     low = fw.searchsorted(_reach(end), first, side="left")
     high = fw.searchsorted(begin, last, side="right")
     before = fw.searchsorted(ended, first, side="left")
-    far = 2**63 - 1
+    none = 2**63 - 1
 
     def one(start: Any, stop: Any, low: Any, high: Any, before: Any) -> Any:
         inside = fw.reduce(
-            fw.minimum, far,
-            fw.map(lambda p: fw.where(end[p] >= start, order[p], far),
+            fw.minimum, none,
+            fw.map(lambda p: fw.where(end[p] >= start, order[p], none),
                    low + fw.iota(fw.maximum(high - low, 0))),
         )  # fmt: skip
         nearest_end = fw.gather(ended, before - 1, default=0)
         left = fw.gather(by_end, fw.where(before > 0, fw.searchsorted(ended, nearest_end), -1),
-                         default=far)  # fmt: skip
-        right = fw.gather(order, high, default=far)
-        to_left = start - nearest_end
-        to_right = fw.gather(begin, high, default=0) - stop
-        takes_right = (left == far) | (
-            (right != far) & ((to_right < to_left) | ((to_right == to_left) & (right < left)))
+                         default=none)  # fmt: skip
+        right = fw.gather(order, high, default=none)
+        to_left = far(start, nearest_end)
+        to_right = far(fw.gather(begin, high, default=0), stop)
+        takes_right = (left == none) | (
+            (right != none) & ((to_right < to_left) | ((to_right == to_left) & (right < left)))
         )
         index = fw.where(takes_right, right, left)
         gap = fw.where(takes_right, to_right, to_left)
-        found, distance = fw.where(inside < far, inside, index), fw.where(inside < far, 0, gap)
-        return fw.where(found == far, -1, found), fw.where(found == far, -1, distance)
+        gap = gap if fw.isdtype(gap.dtype, "real floating") else gap.astype(fw.i64)
+        found, distance = fw.where(inside < none, inside, index), fw.where(inside < none, 0, gap)
+        return fw.where(found == none, -1, found), fw.where(found == none, -1, distance)
 
     return fw.map(one, first, last, low, high, before)
 

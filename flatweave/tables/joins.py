@@ -20,6 +20,7 @@ from flatweave.tables.keys import (
     coded,
     columns,
     encoded,
+    far,
     first_not,
     is_missing,
     one_length,
@@ -272,12 +273,14 @@ def _asof(
     if direction != "backward":
         at = search(strict=exact)
         found.append(fw.where(at < ends, at, -1))
-    far = [_distance(mine, theirs, order, at) for at in found]
-    best, distance = found[0], far[0]
+    away = [_distance(mine, theirs, order, at) for at in found]
+    best, distance = found[0], away[0]
     if len(found) == 2:
-        nearer = (found[1] >= 0) & ((found[0] < 0) | (far[1] < far[0]))
-        best, distance = fw.where(nearer, found[1], best), fw.where(nearer, far[1], distance)
+        nearer = (found[1] >= 0) & ((found[0] < 0) | (away[1] < away[0]))
+        best, distance = fw.where(nearer, found[1], best), fw.where(nearer, away[1], distance)
     if tolerance is not None:
+        if not fw.isdtype(tolerance.dtype, "real floating"):
+            tolerance = tolerance.astype(distance.dtype)
         best = fw.where(distance <= tolerance, best, -1)
     gone = None if by is None else is_missing(by[0])
     return _element(order, best if gone is None else fw.where(gone, -1, best))
@@ -336,6 +339,6 @@ def _distance(mine: Any, theirs: Any, order: Any, at: Any) -> Any:
     """How far the element at a position is, of none as far as can be."""
     def one(value: Any, p: Any) -> Any:
         other = fw.gather(theirs, _element(order, p), default=0)
-        return fw.maximum(value, other) - fw.minimum(value, other)
+        return far(fw.maximum(value, other), fw.minimum(value, other))
 
     return fw.map(one, mine, at)

@@ -252,6 +252,11 @@ def is_missing(keys: tuple[Any, ...]) -> Any:
 
 def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> None:
     """Stop the program unless arrays have one length."""
+    if not all(array.shape for array in arrays):
+        raise fw.ShapeError.here(
+            f"{who} needs arrays for its {what}, got a single number.",
+            "Give an array: in a jitted function a list is a tuple of numbers, not an array.",
+        )
     first = arrays[0].shape[0]
     for other in arrays[1:]:
         fw.check(
@@ -259,6 +264,13 @@ def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> No
             f"{who} needs {what} of one length, got {{0}} and {{1}}.", first, other.shape[0],
             error=fw.ShapeError, remedy="Give one element of each for every row of the table.",
         )  # fmt: skip
+
+
+def far(key: Any, least: Any) -> Any:
+    """How far a key is from one that is not greater: of integers as u64, which holds all of it."""
+    if fw.isdtype(key.dtype, "real floating"):
+        return key - least
+    return key.astype(fw.u64) - least.astype(fw.u64)
 
 
 def whole(number: Any, what: str) -> Any:

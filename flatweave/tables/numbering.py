@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import flatweave as fw
-from flatweave.tables.keys import lost, one_length, parts_of
+from flatweave.tables.keys import far, lost, one_length, parts_of
 
 
 class Numbered(NamedTuple):
@@ -88,7 +88,7 @@ class Table(NamedTuple):
         """The slot of each key, in their order."""
         found: Any = 0
         for part, low, extent in zip(parts, self.least, self.extents, strict=True):
-            found = found * extent + _far(part, low).astype(fw.i64)
+            found = found * extent + far(part, low).astype(fw.i64)
         return found
 
     def keys(self, slots: Any, parts: list[Any]) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ def _table(parts: list[Any]) -> Table | None:
     n = parts[0].shape[0]
     least = [_least(part, fw.min, is_min=True) for part in parts]
     most = [_least(part, fw.max, is_min=False) for part in parts]
-    spans = [_far(high, low) for high, low in zip(most, least, strict=True)]
+    spans = [far(high, low) for high, low in zip(most, least, strict=True)]
     room = math.prod(span.astype(fw.f64) + 1 for span in spans)
     extents = [span.astype(fw.i64) + 1 for span in spans]
     return Table(least, extents, (n > 0) & (room <= ROOM * fw.asarray(n)))
@@ -119,12 +119,6 @@ def _least(part: Any, function: Callable[..., Any], is_min: bool) -> Any:
     values = part.astype(fw.u8) if part.dtype == fw.bool_ else part
     info = fw.iinfo(values.dtype)
     return function(values, initial=info.max if is_min else info.min)
-
-
-def _far(key: Any, least: Any) -> Any:
-    """How far a key is from the least one, as u64, which holds all distances."""
-    values = key.astype(fw.u8) if key.dtype == fw.bool_ else key
-    return values.astype(fw.u64) - least.astype(fw.u64)
 
 
 def _by_table(parts: list[Any], table: Table) -> Any:

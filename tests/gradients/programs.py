@@ -216,6 +216,12 @@ CONTROL = {
         lambda n, x: fw.map(lambda a: fw.fori_loop(
             0, n, lambda i, s: fw.min(x, initial=a + 0.3), a), x), 2, X,
     ),
+    "loops that gather rows": (
+        lambda m: fw.fori_loop(0, 3, lambda i, s: s + fw.sin(s)[np.array([0, 0, 1])], m), M,
+    ),
+    "loops that roll a matrix": (
+        lambda m: fw.fori_loop(0, 3, lambda i, s: s + fw.sin(fw.roll(s, 1, axis=0)), m), M,
+    ),
     "filters in a loop": (
         lambda x: fw.fori_loop(0, 3, lambda i, s: fw.filter(lambda a: a > -1, s * 1.1 - 0.5), x),
         X,

@@ -300,3 +300,35 @@ def test_groups_of_values_are_not_sorted_before_they_are_read():
     # of distant keys, as above
     assert text.count("radix_sort") == 2
     assert groups.order.tolist() == np.argsort(groups.index, kind="stable").tolist()
+
+
+def test_times_of_a_group_have_no_sum():
+    """Nor a mean: a number that is no time is worse than an error. Extremes are times."""
+    days = np.array(["2026-01-01", "2026-01-03"], "datetime64[D]")
+    groups = fw.group_by(np.array([1, 1]), days)
+
+    for name in ("sum", "mean", "std", "median"):
+        with pytest.raises(fw.ArgumentError, match=f"{name} of times"):
+            groups.agg(x=name)
+    assert groups.agg(x="max")["x"].tolist() == days[1:].tolist()
+
+
+@pytest.mark.parametrize("dropna", [False, True])
+def test_keys_are_spread_as_they_are(dropna):
+    """Times, missing ones among them, and tuples of columns."""
+    days = np.array(["2026-01-02", "NaT", "2026-01-01"], "datetime64[D]")
+    one = fw.group_by(days, dropna=dropna)
+    both = fw.group_by((days, np.array([1, 1, 2])), dropna=dropna)
+
+    assert one.spread(one.keys).tolist() == [days[0], None, days[2]]
+    spread = both.spread(both.keys)
+    assert spread[0].tolist() == [days[0], None, days[2]]
+    assert spread[1].tolist() == [1, None if dropna else 1, 2]
+
+
+def test_a_value_is_an_array():
+    """A list in a jitted function is a tuple of numbers."""
+    with pytest.raises(fw.ShapeError, match="group_by needs arrays for its keys and values"):
+        fw.group_by(np.array([1, 2]), 1.0)
+    with pytest.raises(fw.ShapeError, match="in a jitted function a list"):
+        fw.jit(lambda k, x: fw.group_by(k, x).sizes)(np.array([1, 2]), [1.0, 2.0])

@@ -95,3 +95,17 @@ def test_compiled_neighbours_are_those_of_all_pairs():
     for radius, box in ((0.2, None), (0.2, np.ones(3)), (0.4, np.ones(3))):
         found = fw.jit(lambda p, r, b: fw.neighbors(p, r, box=b), target="cpu")(p, radius, box)
         assert found.tolist() == near(p, p, radius, box, True)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u4", "i1", "i4"])
+def test_the_nearest_of_small_integers(dtype):
+    """Of unsigned ones, too; distances are i64."""
+    info = np.iinfo(dtype)
+    at = [np.array(x, dtype) for x in ([info.min], [info.min + 1], [info.max - 1], [info.max])]
+    index, distance = fw.nearest(*at)
+
+    assert index.tolist() == [0]
+    assert distance.dtype == np.int64
+    assert distance.tolist() == [int(info.max) - int(info.min) - 2]
+    nobody = np.array([], dtype)
+    assert [x.tolist() for x in fw.nearest(*at[:2], nobody, nobody)] == [[-1], [-1]]

@@ -174,3 +174,16 @@ def test_unique_right_keys_and_repeated_ones(how, step):
 
         assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == wanted
         assert found.rows.lengths.tolist() == [int((right == a).sum()) for a in left]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u8"])
+def test_distances_may_be_more_than_keys_hold(dtype):
+    """From the least integer to the greatest."""
+    info = np.iinfo(dtype)
+    low, high = np.array([info.min], dtype), np.array([info.max], dtype)
+    ends, middle = np.concatenate([low, high]), np.array([info.max // 4], dtype)
+
+    assert fw.join_asof(high, low, tolerance=5).tolist() == [-1]
+    assert fw.join_asof(low, high, direction="forward", tolerance=5).tolist() == [-1]
+    nearer = int(info.max) - int(middle[0]) < int(middle[0]) - int(info.min)
+    assert fw.join_asof(middle, ends, direction="nearest").tolist() == [int(nearer)]

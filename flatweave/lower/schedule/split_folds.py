@@ -196,8 +196,10 @@ class SweepFolds:
             for let, each in zip(self.lets, operands, strict=True)
         }
         made: dict[Atom, Atom] = {let.vars[0]: x for let, x in products.items()}
-        if self.op.only_stores and len(self.op.body.lets) == len(self.lets) and not uncertain:
-            return [made[result] for result in self.op.body.results]
+        results = self.op.body.results
+        is_all = len(self.op.body.lets) == len(self.lets) and made.keys() >= {*results}
+        if self.op.only_stores and is_all and not uncertain:
+            return [made[result] for result in results]
 
         def ready(c: Builder, let: Let, place: Sequence[Atom]) -> Sequence[Atom]:
             value = segments.at(c, products[let], *place)
