@@ -19,6 +19,9 @@ QUADRATIC = {
     "an array of a row that others read whole":
         "r = fw.map(lambda a: (lambda t: fw.map(lambda e: fw.sum(t * e), v1))("
         "fw.map(lambda e: fw.max(v3 * e), a)), v2)",
+    "products of a row with two matrices":
+        "w = fw.outer(v3, v3); t = lambda a: fw.tanh(a @ w);"
+        "r = fw.map(lambda e: fw.sum(t(t(v3 * e))), v0)",
 }
 ONCE = {
     "a search, and a histogram of what it finds":

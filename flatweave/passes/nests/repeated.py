@@ -159,8 +159,9 @@ class _Reads:
 
     def _element(self, array: Atom, indices: Sequence[Atom], space: Space, often: float) -> None:
         """One element is read for each of a space: each once along a loop by whose index it is."""
-        around = space[self.spaces.get(array, 0) :]
-        left = [axis for axis in around if self._uses(indices, axis.varies)]
+        left = [*space[self.spaces.get(array, 0) :]]
+        while left and not self._uses(indices, left[-1].varies):
+            left.pop()  # the element is the same for all of the innermost loop
         own = []
         for index, extent in zip(indices, array_type(array).shape, strict=True):
             terms = self._terms(index)
