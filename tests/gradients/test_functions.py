@@ -146,3 +146,10 @@ def test_a_reduction_that_checks_an_extent_is_compiled():
     np.testing.assert_allclose(totals, np.tile(start + shares.sum(0), (2, 1)))
     np.testing.assert_array_equal(of_shares, np.full((2, 3), 2.0))
     np.testing.assert_array_equal(of_start, np.full(3, 2.0))
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, 1.5, -1.5, 5.0])
+def test_remainders_rise_with_what_is_divided(x):
+    """At 0, too."""
+    assert fw.grad(lambda a: fw.fmod(a, 2.0))(x) == 1
+    assert fw.jvp(lambda a: fw.fmod(a, 2.0), (x,), (1.0,))[1] == 1
