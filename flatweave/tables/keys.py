@@ -69,10 +69,7 @@ def column(key: Any) -> tuple[Any, Restore]:
         return _coded(*dictionary)
     if has_text(key):
         return fw.Strings(key), _same
-    if str(getattr(key, "dtype", getattr(key, "type", ""))).lower().startswith(TIMES):
-        found = Nullable(key)
-        return (found if not bool(fw.all(found.valid)) else found.values), _same
-    if isinstance(key, np.ndarray) and key.dtype.kind != "O":
+    if isinstance(key, np.ndarray) and key.dtype.kind not in "OMm":
         return key, _same
     found = Nullable(key)
     return (found if not bool(fw.all(found.valid)) else found.values), _same
@@ -87,6 +84,18 @@ def ticks(who: str, *arrays: Any) -> tuple[Any, ...]:
             f"{who} got {named}.", "Bring them to one unit first: xs.astype('datetime64[s]')."
         )
     return tuple(x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in arrays)
+
+
+def in_unit_of(span: Any, times: Any) -> Any:
+    """A span of time of NumPy, Python or pandas in the unit of times, if it is a whole number of
+    these; anything else as it is."""
+    if hasattr(span, "total_seconds"):
+        span = span.to_timedelta64() if hasattr(span, "to_timedelta64") else np.timedelta64(span)
+    dtype = str(column(times)[0].dtype) if isinstance(span, np.timedelta64) else ""
+    if "[" not in dtype:
+        return span
+    found = span.astype(dtype.replace("datetime64", "timedelta64"))
+    return found if found == span else span
 
 
 def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -240,11 +240,10 @@ def _parted(values: Any) -> tuple[Any, Any]:
         if isinstance(found, Nullable):
             return found.values, found.valid
         return found, np.ones(len(found), np.bool_)
-    if str(getattr(values, "dtype", getattr(values, "type", ""))).lower().startswith(TIMES):
-        times = np.asarray(values)
-        if times.dtype.kind in "mM":
-            valid = ~np.isnat(times)
-            return np.where(valid, times, np.zeros(1, times.dtype)), valid
+    times = times_in(values)
+    if times is not None:
+        valid = ~np.isnat(times)
+        return np.where(valid, times, np.zeros(1, times.dtype)), valid
     if _has_none(values):
         values = np.array(values, dtype=object)
         valid = np.array(np.frompyfunc(lambda value: value is not None, 1, 1)(values), np.bool_)
@@ -271,7 +270,19 @@ def is_kept(values: Any) -> bool:
     return is_structure or isinstance(values, fw.Ragged | fw.Chunked) or kind in ("m", "M")
 
 
-TIMES = ("datetime", "timedelta", "timestamp", "duration")
+def times_in(column: Any) -> Any:
+    """The times of a column of any library, of a zone in UTC, NaT where one is missing; None for
+    other values."""
+    kind = getattr(column, "dtype", getattr(column, "type", ""))
+    if not str(kind).lower().startswith(TIMES):
+        return None
+    if hasattr(kind, "pyarrow_dtype"):  # a Series of pandas over an Arrow column
+        column = getattr(column, "array", column).__arrow_array__()
+    found = np.asarray(column, getattr(kind, "base", None))  # without its zone, in pandas
+    return found if found.dtype.kind in "mM" else None
+
+
+TIMES = ("date", "timedelta", "timestamp", "duration")
 TEXTS = ("str", "string", "large_string", "string_view")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import one_length, whole
+from flatweave.tables.keys import in_unit_of, one_length, whole
 
 CLOSED = {  # the sides on which times equal to the ends of a window are searched
     "right": ("right", "right"), "left": ("left", "left"), "both": ("left", "right"),
@@ -74,7 +74,6 @@ def rolling(xs: Any, size: Any, min_periods: Any = None) -> Any:
     return _cut(array, fw.where(ends - starts < least, ends, starts), ends)
 
 
-@fw.operation(static="closed")
 def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
     """The window of the elements whose time is at most `width` before that of each one, as rows.
 
@@ -93,6 +92,11 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
             f"closed of rolling_by is no {closed!r}.",
             f"Use one of {', '.join(map(repr, CLOSED))}.",
         )
+    return _rolled_by(times, xs, in_unit_of(width, times), closed=closed)
+
+
+@fw.operation(static="closed", name="rolling_by")
+def _rolled_by(times: Any, xs: Any, width: Any, closed: str) -> Any:
     array = fw.asarray(xs)
     before = times - width if hasattr(times, "ticks") else fw.asarray(times) - width
     now, then = (t.ticks if hasattr(t, "ticks") else fw.asarray(t) for t in (times, before))

@@ -112,8 +112,6 @@ REFUSED = {
     "pandas periods": (pd.Series(PERIODS), fw.DTypeError, r"period\[M\].*astype\(.int64.\)"),
     "pandas index of periods": (PERIODS, fw.DTypeError, r"period\[M\]"),
     "pandas intervals": (pd.Series(pd.interval_range(0, 2)), fw.DTypeError, "its ends"),
-    "pandas zone": (pd.Series(pd.date_range("2026", periods=1, tz="UTC")), fw.DTypeError,
-                    "tz_convert"),
     "pandas text": (pd.Series(["a"], dtype="string"), fw.DTypeError, r"astype\(\"float64\"\)"),
     "pandas categories": (pd.Series(["a"], dtype="category"), fw.DTypeError, "cat.codes"),
     "pandas decimals": (pd.Series([decimal.Decimal(1)], dtype=pd.ArrowDtype(pa.decimal128(3, 1))),
@@ -124,13 +122,10 @@ REFUSED = {
     "polars categories": (pl.Series(["a"], dtype=pl.Categorical), fw.DTypeError, "to_physical"),
     "polars names": (pl.Series(["a"], dtype=pl.Enum(["a"])), fw.DTypeError, "to_physical"),
     "polars decimals": (pl.Series([decimal.Decimal(1)]), fw.DTypeError, r"polars\.Float64"),
-    "polars days": (pl.Series([DAY, None]), fw.DTypeError, r"np\.asarray\(xs\)"),
     "polars wide": (pl.Series([1], dtype=pl.Int128), fw.DTypeError, "functions of its library"),
     "polars objects": (pl.Series([object()], dtype=pl.Object), fw.DTypeError, "bytes"),
     "polars lists": (pl.Series([[1]]), fw.ArgumentError, r"fw\.ragged\(xs\)"),
     "polars table": (pl.DataFrame({"a": [1], "s": ["x"]}), fw.DTypeError, "column 's' of"),
-    "days": (pa.array([DAY]), fw.DTypeError, r"pyarrow\.int32"),
-    "instants": (pa.array([dt.datetime(2026, 1, 1)]), fw.DTypeError, r"pyarrow\.int64"),
     "text of views": (pa.array(["a"], pa.string_view()), fw.DTypeError, "its bytes as rows"),
     "dictionary": (pa.array(["a"]).dictionary_encode(), fw.DTypeError, r"xs\.indices"),
     "structs": (pa.array([{"a": 1}]), fw.DTypeError, r"xs\.field\('a'\)"),
@@ -141,6 +136,27 @@ REFUSED = {
                       fw.DTypeError, "fixed_shape_tensor"),
     "no column": (pa.table({}), fw.ArgumentError, "without columns"),
 }  # fmt: skip
+
+
+OF_TIMES = {
+    "pandas": (pd.Series(pd.date_range("2026", periods=1)), r"np\.asarray\(xs\)"),
+    "pandas zone": (pd.Series(pd.date_range("2026", periods=1, tz="UTC")), "tz_convert"),
+    "polars": (pl.Series([DAY]), r"np\.asarray\(xs\)"),
+    "days": (pa.array([DAY]), r"pyarrow\.int32"),
+    "instants": (pa.array([dt.datetime(2026, 1, 1)]), r"pyarrow\.int64"),
+}
+
+
+@pytest.mark.parametrize("name", OF_TIMES)
+def test_times(name):
+    """They are no numbers for an array, and times for a function."""
+    value, message = OF_TIMES[name]
+    for way in WAYS:
+        if way is not identity:
+            with pytest.raises(fw.DTypeError, match=rf"(?s).*{message}"):
+                way(value)
+    found = identity(value)
+    assert found.dtype.kind == "M" and str(found.to_numpy()[0]).startswith("2026-")
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -113,6 +113,11 @@ def test_times():
     )
     assert table.fw.apply(lambda day: day - day[0], "day").dtype == pl.Duration("us")
     assert table.fw["day"].shape == (3,)
+    zoned = df.day.dt.tz_localize("Europe/Berlin")
+    utc = zoned.dt.tz_convert(None)
+    assert zoned.to_frame().fw["day"].tolist() == utc.dt.to_pydatetime().tolist()
+    assert fw.group_by(zoned, df.v).keys.tolist() == sorted({*utc.dt.to_pydatetime()})
+    assert pl.DataFrame({"d": table["day"].dt.date()}).fw["d"].dtype == "datetime64[D]"
     with pytest.raises(pl.exceptions.DuplicateError):
         table.fw.group_by("day", day=("v", "sum"))
 

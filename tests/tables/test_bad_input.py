@@ -1,5 +1,7 @@
 """What is refused, with the remedy that its message names; columns with nulls are taken."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,54 @@ def test_values_with_nulls_of_other_libraries():
     for column in (pandas.Series([1, None, 3], dtype="Int64"), polars.Series([1, None, 3])):
         found = fw.group_by([1, 2, 1], column).agg(total="sum", mean="mean", n="count")
         assert [part.tolist() for part in found.values()] == [[4, 0], [2.0, None], [2, 0]]
+
+
+class Dtype:
+    """What another library says of its elements; pandas has a base for those of a zone."""
+
+    def __init__(self, name, **more):
+        self.name = name
+        self.__dict__.update(more)
+
+    def __str__(self):
+        return self.name
+
+
+class Column:
+    """A column of times of another library, which gives objects unless a dtype is asked for."""
+
+    def __init__(self, times, dtype):
+        self.times, self.dtype = times, dtype
+
+    def __array__(self, dtype=None, copy=None):
+        given = object if self.dtype is OF_A_ZONE else self.times.dtype
+        return self.times.astype(dtype or given)
+
+
+OF_A_ZONE = Dtype("datetime64[D, Europe/Berlin]", base=DAYS.dtype)
+
+
+@pytest.mark.parametrize("dtype", [Dtype("Date"), Dtype("Datetime('us')"), DAYS.dtype, OF_A_ZONE])
+def test_columns_of_times(dtype):
+    """Every function takes them as it takes an array of NumPy, a jitted one, too."""
+    days = Column(DAYS, dtype)
+    ends = DAYS + 1
+
+    assert fw.rolling_by(days, [1, 2], np.timedelta64(120, "h")).tolist() == [[1], [1, 2]]
+    assert fw.rolling_by(days, [1, 2], datetime.timedelta(days=1)).tolist() == [[1], [2]]
+    assert fw.overlaps(days, ends, days, ends).tolist() == [[0], [1]]
+    assert fw.nearest(days, ends, days, ends)[0].tolist() == [0, 1]
+    assert fw.join_asof(days, days).tolist() == [0, 1]
+    assert fw.jit(lambda t: t - t[0])(days).tolist() == (DAYS - DAYS[0]).tolist()
+    assert fw.group_by(days, [1, 2]).keys.tolist() == DAYS.tolist()
+
+
+def test_columns_of_times_of_which_some_are_missing():
+    """Of a zone, too, they are a Nullable of times."""
+    days = Column(np.array(["2026-01-01", "NaT"], "datetime64[D]"), OF_A_ZONE)
+
+    found = fw.group_by(days, [1, 2]).keys
+    assert found.tolist() == [datetime.date(2026, 1, 1), None]
 
 
 def test_times_as_values():

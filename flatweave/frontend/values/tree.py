@@ -4,9 +4,9 @@
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
 A class of ours that derives from Node is flattened, too, and NumPy arrays whose elements are
-records, a dict of their fields, or times (`datetimes.py`); anything else is a leaf. Two trees are
-equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
-dataclasses by their class.
+records, a dict of their fields, or times (`datetimes.py`), as are columns of times of any library;
+anything else is a leaf. Two trees are equal when values of one fit the other: dicts by their keys,
+in any order, NamedTuples and dataclasses by their class.
 
 Rebuilding runs no code of the user's: a NamedTuple or dataclass is made of its fields, without
 `__new__`, `__init__` or `__post_init__`, which have seen them already. An OrderedDict and a
@@ -143,6 +143,16 @@ def times_of(times: Any) -> Any:
     return opened("flatweave.frontend.values.datetimes").times_of(times)
 
 
+def is_time_column(value: Any) -> bool:
+    """Whether a value is a column of times of another library, by what it says of its elements."""
+    kind = getattr(value, "dtype", None)
+    if isinstance(kind, np.dtype):
+        return kind.kind in "mM"
+    kind = getattr(value, "type", None) if kind is None else kind
+    return kind is not None and str(kind).lower().startswith(TIMES)
+
+
+TIMES = ("date", "timedelta", "timestamp", "duration")
 # NumPy's kinds of elements that are more than a number
 STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of, "M": times_of, "m": times_of}
 OF_ARRAYS = ("__array__", "dtype", "shape")  # a dataclass that has these is an array, as Zarr's
@@ -246,6 +256,10 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return _flatten_dict(value, leaves, is_leaf)
     if isinstance(value, np.ndarray | np.generic | Chunked) and value.dtype.kind in STRUCTURED:
         parts = STRUCTURED[value.dtype.kind](value)
+        if parts is not None:
+            return _flatten(parts, leaves, is_leaf)
+    elif is_time_column(value):
+        parts = opened("flatweave.tables.nullable").times_in(value)
         if parts is not None:
             return _flatten(parts, leaves, is_leaf)
     leaves.append(value)
