@@ -54,8 +54,8 @@ class Strings(fw.Overriding):
     bytes: Any  # a Ragged of u8; of one string in a map an array of u8
 
     instead_of_array = (
-        "Use s.to_numbers(fw.f64) for numbers that are written there, s.bytes for the bytes, or the"
-        " methods of Strings: docs/how_to/text.md."
+        "Use s.to_numbers(fw.f64) for numbers that are written there, fw.argsort(s) for the order,"
+        " s.bytes for the bytes, or the methods of Strings: docs/how_to/text.md."
     )
     __array_ufunc__ = None  # NumPy leaves `array == strings` to us
     __hash__ = None  # type: ignore[assignment]

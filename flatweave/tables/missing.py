@@ -5,6 +5,7 @@
     reductions      of the values that are there
     sorts           missing elements last
     moves           values and bools moved alike
+    methods         of text: missing where the text is
 """
 
 from __future__ import annotations
@@ -241,6 +242,33 @@ def _yes(x: Any) -> Any:
     return fw.full((x if is_text(x) else fw.asarray(x)).shape, True)
 
 
+class NoAttributeError(fw.ArgumentError, AttributeError):
+    """A Nullable has nothing of this name."""
+
+
+def attribute(x: Nullable, name: str) -> Any:
+    """A method of Strings, of values that are text; others have none."""
+    if name.startswith("_"):
+        raise AttributeError(f"a Nullable has no attribute {name!r}.")
+    kind = type(x.values)
+    method = getattr(kind, name, None) if is_text(x.values) else None
+    if callable(method):
+        return functools.wraps(method)(functools.partial(_of_texts, method, x))
+    raise NoAttributeError.here(
+        f"a Nullable has no attribute {name!r}.",
+        f"Use fw.{name}(x)." if hasattr(fw, name) else
+        f"Work on the values that are there, x.drop_none().{name}; or on x.values and x.valid."
+        if hasattr(x.values, name)
+        else "help(fw.Nullable) shows what there is; functions are in fw: fw.sort(x).",
+    )  # fmt: skip
+
+
+def _of_texts(method: Callable[..., Any], x: Nullable, *args: Any, **options: Any) -> Any:
+    """What a method gives for each text; one that is missing is read as a number, too."""
+    texts = x.fill_none("0") if method.__name__ == "to_numbers" and x.ndim else x.values
+    return Nullable(method(texts, *args, **options), x.valid)
+
+
 RULES.update(dict.fromkeys(ELEMENTWISE, elementwise))
 RULES.update(dict.fromkeys(MOVES, moved))
 RULES.update(dict.fromkeys(("bitwise_and", "bitwise_or", "logical_and", "logical_or"), kleene))
@@ -249,4 +277,4 @@ RULES.update(dict.fromkeys(("median", "std", "var", "quantile", "percentile"), o
 RULES.update(dict.fromkeys(("argmin", "argmax"), extreme))
 RULES.update(dict.fromkeys(("sort", "argsort"), ordered))
 RULES.update(dict.fromkeys(("concat", "stack"), joined))
-RULES.update(dict.fromkeys(("filter", "partition"), filtered), where=where)
+RULES.update(dict.fromkeys(("filter", "partition"), filtered), where=where, attribute=attribute)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import flatweave as fw
 
 RULES: dict[str, Callable[..., Any]] = {}
 """What functions of fw do with values of which some are missing, by name."""
+WITHOUT_RULE = ContextVar("WITHOUT_RULE", default="this function")
+"""The function that was last called with such values, as messages name it."""
 
 
 def with_offsets(values: Any, offsets: Any) -> Any:
@@ -49,7 +52,8 @@ class Nullable(fw.Overriding):
     and `|` of bools follow Kleene's logic. `fw.where` and `fw.filter` take a missing condition as
     False. Reductions skip missing elements, with `skip_missing=False` the result is missing; the
     least, greatest and mean of none are missing, too. Sorts put missing elements last. `fw.map`
-    gives its function a Nullable of one element. `Nullable(x)` takes lists with None, and columns
+    gives its function a Nullable of one element. Of text it has the methods of Strings, too, each
+    result missing where the text is. `Nullable(x)` takes lists with None, and columns
     of Arrow, polars, pandas and Awkward with nulls, whose values are not copied.
 
     Types: `values: t[..], valid: bool[..] ->` of their shape. Raises ShapeError where the shapes
@@ -86,6 +90,7 @@ class Nullable(fw.Overriding):
     def __flatweave_function__(cls, function: Any, args: Any, kwargs: Any) -> Any:
         """What `missing.py` says; other functions treat a Nullable as a structure of two arrays."""
         rule = RULES.get(function.__name__)
+        WITHOUT_RULE.set("this function" if rule else function.__name__.lstrip("_"))
         return NotImplemented if rule is None else rule(function, *args, **kwargs)
 
     @property
@@ -109,6 +114,10 @@ class Nullable(fw.Overriding):
         if isinstance(self.values, dict):
             return {name: part.dtype for name, part in self.values.items()}
         return self.values.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of text, missing where the text is; see `missing.py`."""
+        return RULES["attribute"](self, name)
 
     def fill_none(self, value: Any) -> Any:
         """The values, with `value` where they are missing."""
@@ -167,7 +176,7 @@ class Nullable(fw.Overriding):
             missing = self.size - int(fw.sum(self.valid))
         except fw.NotTraceableError:
             raise fw.Unsupported.here(
-                "this function has no meaning for missing values.",
+                f"{WITHOUT_RULE.get()} has no meaning for missing values.",
                 "Fill or drop them first: x.fill_none(0), x.drop_none().",
             ) from None
         if missing:

@@ -92,11 +92,11 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
             f"closed of rolling_by is no {closed!r}.",
             f"Use one of {', '.join(map(repr, CLOSED))}.",
         )
-    return _rolled_by(times, xs, in_unit_of(width, times), closed=closed)
+    return _rolling_by(times, xs, in_unit_of(width, times), closed=closed)
 
 
 @fw.operation(static="closed", name="rolling_by")
-def _rolled_by(times: Any, xs: Any, width: Any, closed: str) -> Any:
+def _rolling_by(times: Any, xs: Any, width: Any, closed: str) -> Any:
     array = fw.asarray(xs)
     before = times - width if hasattr(times, "ticks") else fw.asarray(times) - width
     now, then = (t.ticks if hasattr(t, "ticks") else fw.asarray(t) for t in (times, before))

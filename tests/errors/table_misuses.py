@@ -74,6 +74,18 @@ def times_that_descend():
     fw.rolling_by(np.array([1, 3, 2]), np.arange(3), 1)
 
 
+def ranks_of_times():
+    fw.rank(np.array(["2026-01-01"], "M8[D]"))
+
+
+def a_window_of_missing_values():
+    fw.rolling(fw.Nullable([1, None, 3]), 2)
+
+
+def text_that_is_sorted_by():
+    fw.sort_by_key(fw.Strings(["b", "a"]), [1, 2])
+
+
 def a_window_of_negative_width():
     fw.rolling_by(X, X, -1.0)
 

@@ -154,3 +154,30 @@ def test_numbers_are_no_text():
     ):  # fmt: skip
         with pytest.raises(fw.DTypeError, match=r"numbers meet Strings(?s:.*)fw.strings_of"):
             call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda s: s.upper(), lambda s: s.lower(), lambda s: s.strip(), lambda s: s.slice(1, 3),
+    lambda s: s.len(), lambda s: s.find("1"), lambda s: s.count("1"), lambda s: s.contains("1"),
+    lambda s: s.startswith("1"), lambda s: s.endswith("1"), lambda s: s.hash(),
+    lambda s: s.split(","), lambda s: s.to_numbers(fw.i64), lambda s: s.to_numbers(),
+])  # fmt: skip
+def test_methods_of_texts_some_of_which_are_missing(call):
+    """Missing in, missing out, at once and in jit, whatever the missing texts are."""
+    texts = fw.Strings(["1", "x", " 21 "])
+    some = fw.Nullable(texts, [True, False, True])
+    first, last = call(fw.Strings(["1", " 21 "])).tolist()
+
+    assert call(some).tolist() == fw.jit(call)(some).tolist() == [first, None, last]
+    assert isinstance(call(some), fw.Nullable)
+
+
+@pytest.mark.parametrize(("name", "advice"), [
+    ("bytes", r"x\.drop_none\(\)\.bytes"), ("sort", r"fw\.sort\(x\)"),
+    ("foo", r"help\(fw\.Nullable\)"),
+])  # fmt: skip
+def test_what_text_with_missing_rows_has_not(name, advice):
+    """The error says where it is; it is an AttributeError, too."""
+    with pytest.raises(fw.ArgumentError, match=rf"no attribute '{name}'(?s:.*){advice}"):
+        getattr(fw.Strings(["a", None]), name)
+    assert not hasattr(fw.Nullable([1, None]), "upper")

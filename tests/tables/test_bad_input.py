@@ -22,6 +22,15 @@ REFUSED = {
     "units of intervals": (
         lambda: fw.overlaps(DAYS, DAYS, SECONDS, SECONDS), fw.DTypeError, "one unit",
     ),
+    "ranks of times": (
+        lambda: fw.rank(DAYS), fw.ArgumentError, "a value in rank is times",
+    ),
+    "windows of missing values": (
+        lambda: fw.rolling(fw.Nullable([1, None]), 1), fw.Unsupported, "rolling has no meaning",
+    ),
+    "text to sort by": (
+        lambda: fw.sort_by_key(fw.Strings(["a"]), [1]), fw.Unsupported, "fw.argsort(s)",
+    ),
     "times and numbers": (lambda: fw.join_asof(DAYS, [1, 2]), fw.DTypeError, "numbers"),
     "a span for numbers": (
         lambda: fw.join_asof([1], [1], tolerance=np.timedelta64(1, "s")), fw.DTypeError, "number",

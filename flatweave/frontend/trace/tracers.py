@@ -225,10 +225,14 @@ def as_tracers(
     if any(map(is_short, leaves)):
         leaves, tree = flatten(map_leaves(lifted_short, value, is_leaf), is_leaf)
     if tree.irregular and not irregular:
+        parts = value if isinstance(value, tuple) else (value,)
+        told = [part for part in parts if hasattr(type(part), "instead_of_array")]
         raise Unsupported.here(
-            f"{name or 'this argument'} is a Ragged where arrays are needed.",
+            f"{name or 'this argument'} is {kind_of(told[0]) if told else 'a Ragged'} where arrays"
+            " are needed.",
+            told[0].instead_of_array if told else
             "Go through its rows with fw.map, or work on rows.values and rows.offsets.",
-        )
+        )  # fmt: skip
     return [as_tracer(leaf, name) for leaf in leaves], tree
 
 

@@ -36,6 +36,7 @@ from flatweave.frontend.values.foreign_arrays import (
 )
 from flatweave.frontend.values.number_formats import Complex, Short, not_real
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
+from flatweave.frontend.values.scope import asked_in
 from flatweave.frontend.values.tree import Node, is_node
 from flatweave.runtime.cpu import shared
 from flatweave.scalar.ops import evaluate
@@ -139,7 +140,7 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
         remedy = "Convert it first: float(x)."
     elif isinstance(value, datetimes.Times):
         what = f"times of dtype {value.dtype}, where an array of numbers is needed"
-        remedy = "Work on the integers, t.ticks, and t.like(..) makes times of them again."
+        remedy = "Work on integers: np.asarray(t).view(np.int64), or t.ticks in a jitted function."
     elif type(value).__module__.startswith("flatweave.kernel"):
         what = f"{kind_of(value)} of a kernel, where an array is needed"
         remedy = "Use functions of flatweave.kernel: fk.reduce(op, xs, ne), fk.zip_with(f, xs, ys)."
@@ -230,7 +231,7 @@ def asarray(
     on_device(device, "asarray")
     must_be_row_major(order)
     check_nulls(nulls)
-    name = "the value of asarray"
+    name = asked_in()
     if nulls == "mask":
         values, missing = _parted(value, name)
         return asarray(values, dtype, copy=copy), host_array(missing)

@@ -379,6 +379,11 @@ def current() -> Scope:
     return scope
 
 
+def asked_in() -> str:
+    """What messages call a value that is made an array."""
+    return f"a value in {STATE.scope.trace.name}" if STATE.scope else "the value of asarray"
+
+
 @contextmanager
 def entered(scope: Scope) -> Iterator[None]:
     """Trace into `scope` inside the `with`."""
