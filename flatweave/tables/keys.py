@@ -91,10 +91,14 @@ def in_unit_of(span: Any, times: Any) -> Any:
     these; anything else as it is."""
     if hasattr(span, "total_seconds"):
         span = span.to_timedelta64() if hasattr(span, "to_timedelta64") else np.timedelta64(span)
-    dtype = str(column(times)[0].dtype) if isinstance(span, np.timedelta64) else ""
-    if "[" not in dtype:
+    if not isinstance(span, np.timedelta64):
         return span
-    found = span.astype(dtype.replace("datetime64", "timedelta64"))
+    dtype = getattr(getattr(times, "dtype", None), "base", None)
+    if not isinstance(dtype, np.dtype):
+        dtype = column(times)[0].dtype
+    if getattr(dtype, "kind", "") not in ("m", "M"):
+        return span
+    found = span.astype(str(dtype).replace("datetime64", "timedelta64"))
     return found if found == span else span
 
 
