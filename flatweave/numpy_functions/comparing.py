@@ -146,9 +146,8 @@ def fmod(x: Any, y: Any) -> fw.Array:
     dtype = fw.result_type(x, y)
     if fw.isdtype(dtype, "real floating"):
         a, b = fw.astype(x, dtype), fw.astype(y, dtype)
-        is_below = fw.signbit(a)
-        rest = fw.where(is_below, -a, a) % fw.abs(b)  # unlike abs, it has a derivative at 0
-        return fw.where(is_below, -rest, rest)
+        sign = fw.copysign(1.0, a)
+        return sign * (sign * a % fw.abs(b))  # unlike abs(a), it has a derivative at 0
     rest = fw.mod(x, y)
     return fw.where((rest != 0) & ((rest < 0) != fw.less(x, 0)), rest - y, rest)
 
