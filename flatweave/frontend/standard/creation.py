@@ -296,7 +296,7 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
 
 
 @operation(static="k")
-def tril(x: Any, *, k: int = 0) -> Array:
+def tril(x: Any, k: int = 0) -> Array:
     """Matrices with 0 above diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
@@ -310,7 +310,7 @@ def tril(x: Any, *, k: int = 0) -> Array:
 
 
 @operation(static="k")
-def triu(x: Any, *, k: int = 0) -> Array:
+def triu(x: Any, k: int = 0) -> Array:
     """Matrices with 0 below diagonal number k.
 
     Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
