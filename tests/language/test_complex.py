@@ -258,3 +258,21 @@ def test_floats_do_not_become_complex_in_loops():
             fw.cond(True, lambda: (x, 1), lambda: (z, 1))
         with pytest.raises(fw.OperatorError, match=r"takes a state i64 but gives \(i64, c128\)"):
             fw.fori_loop(0, 2, lambda i, s: (s, z), 1)
+
+
+@pytest.mark.parametrize("how", ["add", "multiply"])
+@pytest.mark.parametrize("key", [np.array([0, 0, 2]), slice(1, 3), np.array([True, False, True])])
+def test_updates_at_a_key(how, key):
+    """As `np.add.at` and `np.multiply.at` do it, equal indices among the key."""
+    z = np.array([1 + 2j, 3 - 1j, -2j])
+    expected = z.copy()
+    getattr(np, how).at(expected, key, 2 - 1j)
+
+    assert getattr(fw.asarray(z).at[key], how)(2 - 1j).tolist() == expected.tolist()
+    assert fw.jit(lambda z: getattr(z.at[key], how)(2 - 1j))(z).tolist() == expected.tolist()
+
+
+def test_complex_numbers_have_no_least_one():
+    """Nor a greatest."""
+    with pytest.raises(fw.Unsupported, match=r"at\[..\].min of complex numbers"):
+        fw.asarray(np.array([1j])).at[0].min(2)

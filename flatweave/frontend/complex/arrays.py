@@ -16,10 +16,11 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from flatweave.base.dtypes import PARTS, DType, f64
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.frontend.arrays.axes import along, axes_of
+from flatweave.frontend.arrays.replacing import placed, update
 from flatweave.frontend.arrays.row_scans import scan_along
-from flatweave.frontend.arrays.shapes import axis_of, raveled
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_like
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
@@ -135,6 +136,26 @@ def replaced(xs: Any, key: Any, values: Any) -> Node:
     xs, values = whole(xs), whole(values)
     return Complex(*(METHODS["replace"](portion(xs, part), key, portion(values, part))
                      for part in ("real", "imag")))  # fmt: skip
+
+
+@rule("update")
+def updated(xs: Any, key: Any, values: Any, how: str) -> Complex:
+    """Some elements changed by sums, part by part, or by products of complex numbers."""
+    if how not in ("add", "multiply"):
+        raise Unsupported.here(
+            f"at[..].{how} of complex numbers, which have no order.",
+            "Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+        )
+    parts = [(as_tracer(getattr(whole(xs), part)), as_tracer(getattr(whole(values), part)))
+             for part in ("real", "imag")]  # fmt: skip
+    if how == "add":
+        return Complex(*(update(x, key, value, how) for x, value in parts))
+    found = [placed(x, key, value) for x, value in parts]
+    flat = Complex(*(raveled(x) for x, _ in parts))
+    factors = Complex(*(value for _, value in found))
+    product = METHODS["permute"](METHODS["mul"], flat, found[0][0], factors)
+    shape = parts[0][0].extents
+    return Complex(reshaped(product.real, shape), reshaped(product.imag, shape))
 
 
 @rule("linspace")
