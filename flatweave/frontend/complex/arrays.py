@@ -141,21 +141,29 @@ def replaced(xs: Any, key: Any, values: Any) -> Node:
 @rule("update")
 def updated(xs: Any, key: Any, values: Any, how: str) -> Complex:
     """Some elements changed by sums, part by part, or by products of complex numbers."""
-    if how not in ("add", "multiply"):
+    if how not in UPDATES:
         raise Unsupported.here(
             f"at[..].{how} of complex numbers, which have no order.",
             "Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
-    parts = [(as_tracer(getattr(whole(xs), part)), as_tracer(getattr(whole(values), part)))
-             for part in ("real", "imag")]  # fmt: skip
-    if how == "add":
-        return Complex(*(update(x, key, value, how) for x, value in parts))
+    x, value = whole(xs), whole(values)
+    return UPDATES[how]([(x.real, value.real), (x.imag, value.imag)], key)
+
+
+def _added(parts: Sequence[tuple[Tracer, Tracer]], key: Any) -> Complex:
+    return Complex(*(update(x, key, value, "add") for x, value in parts))
+
+
+def _multiplied(parts: Sequence[tuple[Tracer, Tracer]], key: Any) -> Complex:
     found = [placed(x, key, value) for x, value in parts]
     flat = Complex(*(raveled(x) for x, _ in parts))
     factors = Complex(*(value for _, value in found))
-    product = METHODS["permute"](METHODS["mul"], flat, found[0][0], factors)
+    made = METHODS["permute"](METHODS["mul"], flat, found[0][0], factors)
     shape = parts[0][0].extents
-    return Complex(reshaped(product.real, shape), reshaped(product.imag, shape))
+    return Complex(reshaped(made.real, shape), reshaped(made.imag, shape))
+
+
+UPDATES = {"add": _added, "multiply": _multiplied}
 
 
 @rule("linspace")

@@ -146,7 +146,7 @@ def times_of(times: Any) -> Any:
 def is_time_column(value: Any) -> bool:
     """Whether a value is a column of times of another library, by what it says of its elements."""
     cls = type(value)
-    if not hasattr(cls, "__len__") or hasattr(cls, "__array_namespace__"):
+    if not hasattr(cls, "__array__") or hasattr(cls, "__array_namespace__"):
         return False  # a number, or an array: most leaves
     kind = getattr(value, "dtype", None)
     if isinstance(kind, np.dtype):
