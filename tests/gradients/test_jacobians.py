@@ -146,3 +146,19 @@ def test_of_products_of_matrices_on_the_cpu(jacobian):
         found = jacobian(turned)(X)
 
     np.testing.assert_allclose(found, -np.sin(np.cumsum(X))[:, None] * np.tri(3))
+
+
+def test_a_loop_with_products_on_the_cpu():
+    """A sweep of the way back stores zeros beside a product."""
+    i, j, w = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([[1.0, 0.5], [-0.3, 2.0]])
+    x = np.linspace(-1, 1, 8).reshape(4, 2)
+
+    def energy(x):
+        step = lambda _, x: x + 0.1 * fw.tanh(fw.zeros((4, 2)).at[j].add((x @ w)[i]))
+        return fw.sum(fw.fori_loop(0, 4, step, x) ** 2)
+
+    with fw.target("cpu"):
+        found = np.asarray(fw.grad(energy)(x))
+    slope = fw.jvp(energy, (x,), (np.ones_like(x),))[1]
+
+    np.testing.assert_allclose(found.sum(), slope, rtol=1e-12)
