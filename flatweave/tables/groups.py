@@ -273,7 +273,7 @@ def _aggregate(groups: Groups, function: Any) -> Any:
     if hasattr(_unmasked(groups.data[0]), "ticks") and known not in OF_TIMES:
         raise fw.ArgumentError.here(
             f"{known} of times has no meaning in agg.",
-            "Group their integers: fw.group_by(keys, fw.asarray(t).ticks).",
+            "Group integers: np.asarray(t).view(np.int64), or t.ticks in a jitted function.",
         )
     if known in OF_TEXT and is_text(_unmasked(groups.data[0])):
         return _of_text(groups, known)

@@ -81,8 +81,8 @@ def _reach(ends: Any) -> Any:
 def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     """For each interval the nearest of the second ones, and the gap: (index, distance).
 
-    The distance is 0 if they touch or overlap, and i64 of all integers. Of equally near ones the
-    lowest index is taken; (-1, -1) if there is no other interval.
+    The distance is 0 if they touch or overlap; for integers its dtype is i64. Of equally near ones
+    the lowest index is taken; (-1, -1) if there is no other interval.
 
     Types: `starts: t[n], ends: t[n], starts2: t[m], ends2: t[m] -> i64[n], t[n]`. Raises
     ArgumentError for an interval that ends before it starts, ShapeError for different lengths.

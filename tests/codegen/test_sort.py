@@ -91,7 +91,7 @@ def test_two_keys_on_opencl():
 
 
 def test_networks_store_without_masks():
-    """The smaller element is often the one that is there: then LLVM stores under a mask, slowly."""
+    """Masked stores are slow, and later loads wait for them."""
     with in_force("x86-64-v3"):
         assembly = fw.jit(lambda x: fw.sort(x, axis=1)).stages(np.ones((9, 1000))).text["asm"]
     compared = r"vpcmpgtq\s+%ymm\d+, %ymm\d+, (%ymm\d+)\n(?:.*blendv.*\n)?"

@@ -149,7 +149,7 @@ def test_of_products_of_matrices_on_the_cpu(jacobian):
 
 
 def test_a_loop_with_products_on_the_cpu():
-    """A sweep of the way back stores zeros beside a product."""
+    """A sweep of the reverse loop stores zeros next to a product."""
     i, j, w = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([[1.0, 0.5], [-0.3, 2.0]])
     x = np.linspace(-1, 1, 8).reshape(4, 2)
 
