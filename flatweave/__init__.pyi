@@ -29,7 +29,6 @@ from flatweave.base.errors import OutOfMemory as OutOfMemory
 from flatweave.base.errors import ShapeError as ShapeError
 from flatweave.base.errors import Unsupported as Unsupported
 from flatweave.base.errors import UserError as UserError
-from flatweave.frontend.call.argument_values import Overriding as Overriding
 from flatweave.frontend.call.compiled import Stages as Stages
 from flatweave.frontend.call.contexts import on as on
 from flatweave.frontend.call.contexts import schedule as schedule
@@ -37,6 +36,7 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtyp
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo
+from flatweave.frontend.values.argument_values import Overriding as Overriding
 from flatweave.frontend.values.chunked import Chunked as Chunked
 from flatweave.interop import jax as jax, torch as torch
 from flatweave.jit import target as target

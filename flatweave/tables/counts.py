@@ -69,12 +69,7 @@ def run_lengths(x: Any) -> Any:
     begins = changed(array)
     n = array.shape[0]
     places = fw.iota(n)[begins]
-    count = places.shape[0]
-    ends = fw.map(
-        lambda k: fw.where(k + 1 < count, places[fw.where(k + 1 < count, k + 1, k)], n),
-        fw.iota(count),
-    )
-    return array[places], ends - places
+    return array[places], fw.diff(places, append=n)
 
 
 @fw.operation()

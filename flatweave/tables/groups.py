@@ -16,7 +16,7 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.tables.counts import n_unique
-from flatweave.tables.keys import coded, column, columns, decoded, one_length, restored
+from flatweave.tables.keys import coded, column, columns, decoded, one_length, plain, restored
 from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
 from flatweave.tables.numbering import firsts, numbered, offsets_of
 from flatweave.tables.selection import worst
@@ -229,7 +229,7 @@ def _arrays(value: Any) -> list[Any]:
     if isinstance(value, tuple | list | dict):
         parts = value.values() if isinstance(value, dict) else value
         return [part for each in parts for part in _arrays(each)]
-    return [value.ticks if hasattr(value, "ticks") else fw.asarray(value)]
+    return [plain(value)]
 
 
 @fw.operation(name="spread")
@@ -298,13 +298,7 @@ def _of_text(groups: Groups, name: str) -> Any:
     texts, numbers = fw.unique_inverse(_unmasked(value))
     numbered = Nullable(numbers, value.valid) if isinstance(value, Nullable) else numbers
     found = _aggregate(dataclasses.replace(groups, data=(numbered,)), name)
-    if name in ("count", "n_unique"):
-        return found
-    if not isinstance(found, Nullable):
-        return texts[found]
-    more = fw.concat([texts, [""]])
-    place = fw.where(found.valid, found.values, more.shape[0] - 1)
-    return Nullable(more[place], found.valid)
+    return found if name in ("count", "n_unique") else decoded(found, texts)
 
 
 def _by_index(groups: Groups, name: Any) -> Any:
@@ -313,7 +307,7 @@ def _by_index(groups: Groups, name: Any) -> Any:
     if isinstance(x, Nullable):
         x, valid = x.values, x.valid
         index = fw.where(valid, index, -1)
-    ticks = x.ticks if hasattr(x, "ticks") else x
+    ticks = plain(x)
     elements = Elements(ticks, index, groups.offsets.shape[0] - 1)
     found = BY_INDEX[name](elements)
     if ticks is not x and name != "count":

@@ -12,8 +12,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 import flatweave as fw
 from flatweave.tables.keys import (
     both_sides,
@@ -22,12 +20,15 @@ from flatweave.tables.keys import (
     encoded,
     far,
     first_not,
+    in_unit_of,
     is_missing,
     one_length,
+    plain,
     ticks,
 )
 from flatweave.tables.nullable import has_text
-from flatweave.tables.numbering import offsets_of, some_numbers
+from flatweave.tables.numbering import by_number, some_numbers
+from flatweave.tables.selection import changed
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -108,16 +109,10 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
     return index[:n], index[n:], count
 
 
-def by_number(index: Any, count: Any) -> tuple[Any, Any]:
-    """Elements in the order of their numbers, and where each number begins in it."""
-    sizes = fw.histogram(count, index)
-    return fw.argsort(index), offsets_of(sizes)
-
-
 def _length(keys: tuple[Any, ...], who: str) -> Any:
     """How many elements a table has, whose columns must be of one length."""
-    arrays = [key.ticks if hasattr(key, "ticks") else key for key in keys]
-    one_length([fw.asarray(x) if isinstance(x, list) else x for x in arrays], who, "keys")
+    arrays = list(map(plain, keys))
+    one_length(arrays, who, "keys")
     return arrays[0].shape[0]
 
 
@@ -219,7 +214,7 @@ def join_asof(
         )
     groups = None if by is None else both_sides(by[0], by[1], "join_asof")
     if tolerance is not None:
-        tolerance = _in_unit(tolerance, str(getattr(mine, "dtype", "")))
+        tolerance = in_unit_of(mine, tolerance, "the tolerance of join_asof", floor=True)
     return _asof(mine, theirs, groups, tolerance, direction=direction,
                  exact=bool(allow_exact_matches))  # fmt: skip
 
@@ -234,16 +229,16 @@ def _asof(
         own, order, starts, ends = None, None, fw.full(n, 0), fw.full(n, m)
         own_begins, begins = fw.iota(n) == 0, fw.iota(m) == 0
     else:
-        one_length([mine, *map(_plain, by[0])], "join_asof", "keys")
-        one_length([theirs, *map(_plain, by[1])], "join_asof", "keys")
+        one_length([mine, *map(plain, by[0])], "join_asof", "keys")
+        one_length([theirs, *map(plain, by[1])], "join_asof", "keys")
         my_group, their_group, count = together(by[0], by[1], "join_asof")
         (own, _), (order, offsets) = by_number(my_group, count), by_number(their_group, count)
-        own_begins, begins = _starts(my_group[own]), _starts(their_group[order])
+        own_begins, begins = changed(my_group[own]), changed(their_group[order])
         starts, ends = offsets[my_group], offsets[my_group + 1]
     _ascending(mine, own, own_begins, "left")
     _ascending(theirs, order, begins, "right")
     if tolerance is not None:
-        tolerance = tolerance.ticks if hasattr(tolerance, "ticks") else fw.asarray(tolerance)
+        tolerance = plain(tolerance)
         fw.check(tolerance >= 0, "the tolerance of join_asof is negative.",
                  remedy="Give the distance that a match has at most.")  # fmt: skip
 
@@ -289,35 +284,6 @@ def _asof(
 def _element(order: Any, position: Any) -> Any:
     """The element at a position in an order, -1 for none; without an order the position."""
     return position if order is None else fw.gather(order, position, default=-1)
-
-
-def _in_unit(tolerance: Any, dtype: str) -> Any:
-    """A span of time as a number of the units of keys, rounded down."""
-    span = np.asarray(tolerance) if hasattr(tolerance, "total_seconds") else tolerance
-    if not isinstance(span, np.ndarray | np.generic) or span.dtype.kind not in "mO":
-        return tolerance
-    if "[" not in dtype:
-        raise fw.DTypeError.here(
-            "the tolerance of join_asof is a span of time, and its keys are no times.",
-            "Give a number.",
-        )
-    unit = np.ones((), np.dtype(dtype.replace("datetime64", "timedelta64")))
-    exact = span.astype("m8[ns]") if span.dtype.kind == "O" else span
-    return int(np.floor_divide(exact, unit))
-
-
-def _plain(key: Any) -> Any:
-    return key.ticks if hasattr(key, "ticks") else key
-
-
-def _starts(groups: Any) -> Any:
-    """Where the group of an element is another than that of the one before."""
-    n = groups.shape[0]
-
-    def begins(i: Any) -> Any:
-        return (i == 0) | (groups[i] != groups[fw.where(i == 0, 0, i - 1)])
-
-    return fw.map(begins, fw.iota(n))
 
 
 def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:

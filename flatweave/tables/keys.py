@@ -83,23 +83,30 @@ def ticks(who: str, *arrays: Any) -> tuple[Any, ...]:
         raise fw.DTypeError.here(
             f"{who} got {named}.", "Bring them to one unit first: xs.astype('datetime64[s]')."
         )
-    return tuple(x.ticks if hasattr(x, "ticks") else fw.asarray(x) for x in arrays)
+    return tuple(map(plain, arrays))
 
 
-def in_unit_of(span: Any, times: Any) -> Any:
-    """A span of time of NumPy, Python or pandas in the unit of times, if it is a whole number of
-    these; anything else as it is."""
+def plain(x: Any) -> Any:
+    """The numbers of an array of times; other columns as they are, and lists as arrays."""
+    found = x if isinstance(x, Nullable) or is_text(x) else fw.asarray(x)
+    return found.ticks if hasattr(found, "ticks") else found
+
+
+def in_unit_of(times: Any, span: Any, what: str, floor: bool = False) -> Any:
+    """A span of time of NumPy, Python or pandas in the unit of times, where it is a whole number
+    of these or with `floor`; anything else as it is."""
     if hasattr(span, "total_seconds"):
         span = span.to_timedelta64() if hasattr(span, "to_timedelta64") else np.timedelta64(span)
-    if not isinstance(span, np.timedelta64):
+    if getattr(getattr(span, "dtype", None), "kind", "") != "m":
         return span
     dtype = getattr(getattr(times, "dtype", None), "base", None)
     if not isinstance(dtype, np.dtype):
         dtype = column(times)[0].dtype
     if getattr(dtype, "kind", "") not in ("m", "M"):
-        return span
+        raise fw.DTypeError.here(f"{what} is a span of time, and the keys are numbers.",
+                                 "Give a number.")  # fmt: skip
     found = span.astype(str(dtype).replace("datetime64", "timedelta64"))
-    return found if found == span else span
+    return found if floor or np.all(found == span) else span
 
 
 def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -194,12 +201,13 @@ def coded(key: Any) -> tuple[Any, Any]:
 
 
 def decoded(codes: Any, texts: Any) -> Any:
-    """Strings again."""
+    """Strings again, whatever the number of one that is missing."""
     if texts is None:
         return codes
-    if isinstance(codes, Nullable):
-        return Nullable(texts[codes.values], codes.valid)
-    return texts[codes]
+    if not isinstance(codes, Nullable):
+        return texts[codes]
+    known = fw.where(codes.valid, codes.values, texts.shape[0])
+    return Nullable(fw.concat([texts, [""]])[known], codes.valid)
 
 
 def _of_polars(key: Any, kind: str) -> tuple[Any, Any]:
@@ -228,7 +236,7 @@ def parts_of(key: Any) -> list[Any]:
         values = parts_of(key.values)
         blank = [fw.where(key.valid, part, fw.zeros_like(part)) for part in values]
         return [fw.logical_not(key.valid), *blank]
-    array = key.ticks if hasattr(key, "ticks") else fw.asarray(key)
+    array = plain(key)
     if array.ndim != 1:
         raise fw.ShapeError.here(
             f"a key column must have one axis, got an array of {array.ndim}.",
@@ -249,7 +257,7 @@ def lost(key: Any) -> Any:
     """Where a key is missing or NaN."""
     if isinstance(key, Nullable):
         return fw.logical_not(key.valid) | lost(key.values)
-    array = key.ticks if hasattr(key, "ticks") else fw.asarray(key)
+    array = plain(key)
     return array != array
 
 

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
+from flatweave.tables.keys import decoded
 from flatweave.tables.nullable import RULES, Nullable, is_text, with_offsets
+from flatweave.tables.selection import worst
 from flatweave.tables.verbs import drop_none
 
 ELEMENTWISE = (
@@ -140,7 +142,7 @@ def reduced(
     if dtype is not None:
         more["dtype"] = dtype
     if name in ("min", "max") and initial is None:
-        more["initial"] = _worst(name, values.dtype)
+        more["initial"] = worst(values.dtype, name == "min")
     found = function(values, where=mask, **options, **more)
     if not skip_missing:
         missing = fw.logical_not(valid)
@@ -156,9 +158,7 @@ def reduced(
 def _extreme_text(function: Callable[..., Any], values: Any, valid: Any) -> Any:
     """The least or the greatest string that is there."""
     texts, numbers = fw.unique_inverse(values)
-    best = function(Nullable(numbers, valid))
-    texts = fw.concat([texts, [""]])
-    return Nullable(texts[fw.where(best.valid, best.values, texts.shape[0] - 1)], best.valid)
+    return decoded(function(Nullable(numbers, valid)), texts)
 
 
 def of_known(
@@ -189,16 +189,6 @@ def extreme(function: Callable[..., Any], xs: Any, axis: Any = None, **options: 
     return getattr(xs, function.__name__)(axis=1) if is_ragged else NotImplemented
 
 
-def _worst(name: str, dtype: Any) -> Any:
-    """What no element is worse than."""
-    if dtype == fw.bool_:
-        return name == "min"
-    if fw.isdtype(dtype, "real floating"):
-        return fw.inf if name == "min" else -fw.inf
-    info = fw.iinfo(dtype)
-    return info.max if name == "min" else info.min
-
-
 def ordered(
     function: Callable[..., Any], xs: Any, key: Any = None, descending: bool = False, **options: Any
 ) -> Any:  # fmt: skip
@@ -218,7 +208,6 @@ def moved(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if pairs[0][1] is None:
         return NotImplemented
     rest = [v for v, _ in pairs[1:]]
-
 
     def move(part: Any) -> Any:
         if isinstance(part, dict):

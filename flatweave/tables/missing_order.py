@@ -15,6 +15,7 @@ from flatweave.tables.groups import group_by
 from flatweave.tables.missing import condition, joined, of_known, parts, together
 from flatweave.tables.nullable import RULES, Nullable
 from flatweave.tables.numbering import firsts
+from flatweave.tables.selection import worst
 
 NEUTRAL = {"cumsum": 0, "cumprod": 1, "cumulative_sum": 0, "cumulative_prod": 1}
 
@@ -80,15 +81,8 @@ def running(function: Callable[..., Any], x: Any, *args: Any, **options: Any) ->
     if not isinstance(x, Nullable):
         return NotImplemented
     name = function.__name__
-    neutral = NEUTRAL[name] if name in NEUTRAL else _neutral(name, values.dtype)
+    neutral = NEUTRAL[name] if name in NEUTRAL else worst(values.dtype, name == "cummin")
     return Nullable(function(fw.where(valid, values, neutral), *args, **options), valid)
-
-
-def _neutral(name: str, dtype: Any) -> Any:
-    if fw.isdtype(dtype, "real floating"):
-        return -fw.inf if name == "cummax" else fw.inf
-    info = fw.iinfo(dtype)
-    return info.min if name == "cummax" else info.max
 
 
 def differences(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import flatweave as fw
 from flatweave.tables.keys import far, lost, one_length, parts_of
+from flatweave.tables.selection import changed, worst
 
 
 class Numbered(NamedTuple):
@@ -75,8 +75,8 @@ def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
 class Table(NamedTuple):
     """Places for all keys between the least and the greatest of each column."""
 
-    least: list[Any]
-    extents: list[Any]
+    least: tuple[Any, ...]
+    extents: tuple[Any, ...]
     fits: Any  # whether there are few slots for each element
 
     @property
@@ -106,19 +106,18 @@ def _table(parts: list[Any]) -> Table | None:
     if not all(part.dtype == fw.bool_ or fw.isdtype(part.dtype, "integral") for part in parts):
         return None
     n = parts[0].shape[0]
-    least = [_least(part, fw.min, is_min=True) for part in parts]
-    most = [_least(part, fw.max, is_min=False) for part in parts]
+    least, most = zip(*map(_ends, parts), strict=True)
     spans = [far(high, low) for high, low in zip(most, least, strict=True)]
     room = math.prod(span.astype(fw.f64) + 1 for span in spans)
-    extents = [span.astype(fw.i64) + 1 for span in spans]
+    extents = tuple(span.astype(fw.i64) + 1 for span in spans)
     return Table(least, extents, (n > 0) & (room <= ROOM * fw.asarray(n)))
 
 
-def _least(part: Any, function: Callable[..., Any], is_min: bool) -> Any:
-    """The least or the greatest key."""
+def _ends(part: Any) -> tuple[Any, Any]:
+    """The least and the greatest key."""
     values = part.astype(fw.u8) if part.dtype == fw.bool_ else part
-    info = fw.iinfo(values.dtype)
-    return function(values, initial=info.max if is_min else info.min)
+    first, last = worst(values.dtype, is_min=True), worst(values.dtype, is_min=False)
+    return fw.min(values, initial=first), fw.max(values, initial=last)
 
 
 def _by_table(parts: list[Any], table: Table) -> Any:
@@ -128,11 +127,11 @@ def _by_table(parts: list[Any], table: Table) -> Any:
     number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
     index = number[slots]
     found = fw.iota(table.total)[occurs]
-    return (index, *_in_order(index, found.shape[0]), table.keys(found, parts))
+    return (index, *by_number(index, found.shape[0]), table.keys(found, parts))
 
 
-def _in_order(index: Any, count: Any) -> tuple[Any, Any]:
-    """Elements number by number, and where each number begins."""
+def by_number(index: Any, count: Any) -> tuple[Any, Any]:
+    """Elements in the order of their numbers, and where each number begins in it."""
     return fw.argsort(index), offsets_of(fw.histogram(count, index))
 
 
@@ -187,7 +186,7 @@ def _by_hash(parts: list[Any], size: Any) -> Any:
     count = used.shape[0]
     of_slot = fw.concat([fw.scatter(fw.full(size, 0), used, numbers[:count]), numbers[count:]])
     index = of_slot[fw.where(other, size + fw.cumsum(other) - 1, slots)]
-    return (index, *_in_order(index, offsets.shape[0] - 1), found)
+    return (index, *by_number(index, offsets.shape[0] - 1), found)
 
 
 def _slots(parts: list[Any], size: Any) -> Any:
@@ -211,15 +210,7 @@ def _by_sort(parts: list[Any]) -> Any:
     n = parts[0].shape[0]
     *ascending, order = fw.sort((*parts, fw.iota(n)), key=lambda e: tuple(e[:-1]))
 
-    def begins_at(i: Any) -> Any:
-        before = fw.where(i == 0, 0, i - 1)
-        differs = i == 0
-        for part in ascending:
-            a, b = part[i], part[before]
-            differs = differs | ~((a == b) | ((a != a) & (b != b)))
-        return differs
-
-    begins = fw.map(begins_at, fw.iota(n))
+    begins = functools.reduce(fw.logical_or, map(changed, ascending))
     starts = fw.iota(n)[begins]
     offsets = fw.concat([starts, fw.full(1, fw.asarray(n))])
     index = fw.scatter(fw.full(n, 0), order, fw.cumsum(begins) - 1)

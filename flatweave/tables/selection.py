@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import flatweave as fw
 from flatweave.tables.keys import whole
 from flatweave.tables.nullable import with_offsets
@@ -234,8 +236,13 @@ def _extreme_so_far(who: str, better: Any, x: Any, axis: int | None) -> Any:
     return fw.moveaxis(found, 0, axis or 0)
 
 
+LAST_TIME = 2**63 - 1
+
+
 def worst(dtype: Any, is_min: bool) -> Any:
     """What every element is at least as good as: the greatest value for a minimum."""
+    if dtype.kind in "mM":
+        return np.int64(LAST_TIME if is_min else -LAST_TIME).view(dtype)
     if dtype == fw.bool_:
         return is_min
     if fw.isdtype(dtype, "real floating"):

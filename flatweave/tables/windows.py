@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import in_unit_of, one_length, whole
+from flatweave.tables.keys import far, in_unit_of, one_length, plain, whole
+from flatweave.tables.selection import worst
 
 CLOSED = {  # the sides on which times equal to the ends of a window are searched
     "right": ("right", "right"), "left": ("left", "left"), "both": ("left", "right"),
@@ -92,20 +93,23 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
             f"closed of rolling_by is no {closed!r}.",
             f"Use one of {', '.join(map(repr, CLOSED))}.",
         )
-    return _rolling_by(times, xs, in_unit_of(width, times), closed=closed)
+    width = in_unit_of(times, width, "the width of rolling_by")
+    return _rolling_by(times, xs, width, closed=closed)
 
 
 @fw.operation(static="closed", name="rolling_by")
 def _rolling_by(times: Any, xs: Any, width: Any, closed: str) -> Any:
     array = fw.asarray(xs)
-    before = times - width if hasattr(times, "ticks") else fw.asarray(times) - width
-    now, then = (t.ticks if hasattr(t, "ticks") else fw.asarray(t) for t in (times, before))
+    now, then, span = map(plain, (times, times - width, width))
     one_length([now, array], "rolling_by", "times and elements")
     ascend(now, "times of rolling_by")
-    fw.check(fw.all(then <= now), "the width of rolling_by is negative.",
+    fw.check(fw.asarray(span) >= 0, "the width of rolling_by is negative, or NaN.",
              remedy="Give a width of 0 or more.")  # fmt: skip
     first, last = CLOSED[closed]
     starts = fw.searchsorted(now, then, side=first)
+    if not fw.isdtype(then.dtype, "real floating"):  # where no integer is early enough, from 0 on
+        room = far(now, fw.asarray(worst(now.dtype, is_min=False)).astype(now.dtype))
+        starts = fw.where(room < span.astype(fw.u64), 0, starts)
     ends = fw.searchsorted(now, now, side=last)
     return _cut(array, fw.minimum(starts, ends), ends)
 

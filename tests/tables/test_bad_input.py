@@ -22,8 +22,8 @@ REFUSED = {
     "units of intervals": (
         lambda: fw.overlaps(DAYS, DAYS, SECONDS, SECONDS), fw.DTypeError, "one unit",
     ),
-    "ranks of times": (
-        lambda: fw.rank(DAYS), fw.ArgumentError, "a value in rank is times",
+    "running sums of times": (
+        lambda: fw.cumsum(DAYS), fw.DTypeError, "cumsum of points in time",
     ),
     "windows of missing values": (
         lambda: fw.rolling(fw.Nullable([1, None]), 1), fw.Unsupported, "rolling has no meaning",

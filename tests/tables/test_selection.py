@@ -154,6 +154,16 @@ def test_windows():
     ]
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "u8", "i8", "f8"])
+def test_windows_by_time_at_the_ends_of_a_dtype(dtype):
+    """Where the least integer minus a width is none."""
+    least = np.iinfo(dtype).min if dtype != "f8" else 0
+    times = [least, least + 1, least + 1, least + 5]
+    for width in (0, 2, 100):
+        wanted = [[k for k, u in enumerate(times) if t - width < u <= t] for t in times]
+        assert fw.rolling_by(np.array(times, dtype), np.arange(4), width).tolist() == wanted
+
+
 def test_slices_overlap():
     """Empty ones, too; gradients add up."""
     xs = np.arange(4.0)

@@ -25,7 +25,6 @@ from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call import shared_ranks
-from flatweave.frontend.call.argument_values import TELLING, is_telling
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.direct import (
@@ -53,6 +52,7 @@ from flatweave.frontend.call.signature import (
 )
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
+from flatweave.frontend.values.argument_values import TELLING, is_telling
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex

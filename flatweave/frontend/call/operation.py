@@ -32,14 +32,14 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
-from flatweave.frontend.call.argument_values import (
+from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, DirectCalls
+from flatweave.frontend.values.argument_values import (
     CLASSES,
     TELLING,
     overridden,
     python_numbers,
     python_value,
 )
-from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, DirectCalls
 from flatweave.frontend.values.array import METHODS, Array, HostArray, describe, separate
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
 from flatweave.frontend.values.scope import innermost

@@ -37,7 +37,7 @@ from flatweave.frontend.values.foreign_arrays import (
 from flatweave.frontend.values.number_formats import Complex, Short, not_real
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.scope import asked_in
-from flatweave.frontend.values.tree import Node, is_node
+from flatweave.frontend.values.tree import Node, flatten, is_node, unflatten
 from flatweave.runtime.cpu import shared
 from flatweave.scalar.ops import evaluate
 
@@ -186,12 +186,9 @@ def is_number_list(value: Any) -> bool:
     if not isinstance(value, list) or not value:
         return False
     return all(
-        isinstance(item, NUMBER) or _is_empty(item) or is_number_list(item) for item in value
+        isinstance(item, NUMBER) or (type(item) is list and not item) or is_number_list(item)
+        for item in value
     )
-
-
-def _is_empty(item: Any) -> bool:
-    return isinstance(item, list) and not item
 
 
 @overload
@@ -217,9 +214,9 @@ def asarray(
     `copy=False`, BufferError is raised where the memory cannot be shared. Elements are in row-major
     order, whatever `order` says: "C", "K" and "A" mean that, and "F" raises Unsupported.
 
-    Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
-    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column, while
-    `nulls="mask"` gives two arrays: the values, and True where one is missing and means nothing.
+    Columns and tables of pandas, polars and Arrow are taken, too, and times become Times. What is
+    missing is no number: `nulls="nan"` makes it NaN, and a column of integers with any an f64
+    column, while `nulls="mask"` gives two arrays: the values, and True where one is missing.
     Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
     DTypeError) for a list with integers that the dtype cannot hold.
 
@@ -249,6 +246,10 @@ def asarray(
     wanted = None if dtype is None else any_dtype_of(dtype).dtype
     if not copy and isinstance(value, HostArray) and _is(value, wanted):
         return value
+    if wanted is None and getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
+        (leaf,), tree = flatten(value)
+        if leaf is not value:
+            return unflatten(tree, [asarray(leaf, copy=copy)])  # type: ignore[no-any-return]
     found = (_filled if nulls == "nan" else values_of)(value, name)
     if nulls == "nan" and found is not None and wanted is not None:
         check_nan(found, wanted, name)

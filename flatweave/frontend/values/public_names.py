@@ -23,7 +23,7 @@ PUBLIC = {
     "frontend.arrays.sources": "empty full iota replicate",
     "frontend.arrays.stencil": "stencil",
     "frontend.arrays.writing": "histogram permute reduce_by_index scatter",
-    "frontend.call.argument_values": "Overriding",
+    "frontend.values.argument_values": "Overriding",
     "frontend.call.compiled": "Stages",
     "frontend.call.contexts": "on schedule",
     "frontend.elements.elementwise": (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from flatweave.base.dtypes import DTYPES, DType
 from flatweave.frontend.values import arrow_interface
 from flatweave.frontend.values.array import METHODS, HostArray, Tracer
-from flatweave.frontend.values.tree import is_irregular
+from flatweave.frontend.values.tree import flat_values
 from flatweave.terms.syntax import Const
 
 CLASSES: list[type] = []
@@ -78,22 +78,22 @@ class Overriding:
 def overridden(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    """What a class among the arguments makes of the call; NotImplemented where none does."""
-    owner = _owner(args) or _owner(kwargs.values())
-    if owner is None:
-        return NotImplemented
-    return owner.__flatweave_function__(function, args, kwargs)
-
-
-def _owner(values: Iterable[Any]) -> type[Overriding] | None:
-    for value in values:
-        while is_irregular(value):
-            value = value.values
-        if isinstance(value, Overriding):
-            return type(value)
-        if isinstance(value, list | tuple) and (found := _owner(value)):
+    """What a class among the arguments makes of the call, the first that does; NotImplemented where
+    none does."""
+    for owner in dict.fromkeys(owners((*args, *kwargs.values()))):
+        found = owner.__flatweave_function__(function, args, kwargs)
+        if found is not NotImplemented:
             return found
-    return None
+    return NotImplemented
+
+
+def owners(values: Iterable[Any]) -> Iterator[type[Overriding]]:
+    """The classes of arguments that say what functions do."""
+    for value in map(flat_values, values):
+        if isinstance(value, Overriding):
+            yield type(value)
+        elif isinstance(value, list | tuple):
+            yield from owners(value)
 
 
 FEW = 128
