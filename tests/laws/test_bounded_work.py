@@ -53,6 +53,11 @@ ONCE = {
         "f = lambda q, k: fw.map(lambda a, b: fw.map(lambda e: one(e, b, b), a), q, k);"
         "_, back = fw.vjp(f, v2, v2);"
         "r = back(v2)",
+    "the gradient of products of matrices in each row":
+        "d = fw.ragged(v2, lengths=[2, v2.shape[0] - 2]);"
+        "f = lambda q, k: fw.map(lambda q, k: fw.softmax(q @ k.T, axis=1) @ k, q, k).values;"
+        "_, back = fw.vjp(f, d, d);"
+        "r = [x.values for x in back(v2)]",
 }  # fmt: skip
 """Once with what is written: twice as much work if anything costly is done again."""
 

@@ -125,12 +125,12 @@ class _Reads:
             case Map(xs=xs, fn=fn):
                 along = [p for x, p in zip(xs, fn.params, strict=True) if self._is_iota(x)]
                 axes = [Axis(extent, fn.params, along) for extent in op.shape()]
-                self._body(fn, (*space, *axes), often)
+                self._body(fn, (*space, *_inner(let, len(axes)), *axes), often)
                 for x, param in zip(xs, fn.params, strict=True):
                     self._whole(x, space, self.reads[param] if _is_array(param) else often)
             case Generate(shape=shape, fn=fn):
-                pairs = zip(shape, fn.params, strict=True)
-                self._body(fn, (*space, *(Axis(e, (p,), (p,)) for e, p in pairs)), often)
+                axes = [Axis(e, (p,), (p,)) for e, p in zip(shape, fn.params, strict=True)]
+                self._body(fn, (*space, *_inner(let, len(axes)), *axes), often)
             case Reshape(xs=xs):
                 self._whole(xs, space, often)
             case Concat(xs=xs):
@@ -188,6 +188,13 @@ class _Reads:
             parts = op.args[-2:] if isinstance(op, Apply) and op.fn in SUMS else ()
             self.terms[index] = frozenset((index,)).union(*map(self._terms, parts))
         return self.terms[index]
+
+
+def _inner(let: Let, own: int) -> Sequence[Axis]:
+    """The axes of what a function gives, each of whose elements is computed by a call of its own:
+    loops around all others, as it may be read in any order."""
+    shape = max((array_type(var).shape for var in let.vars), key=len)
+    return [Axis(extent, (), ()) for extent in shape[own:]]
 
 
 def _is_array(atom: Atom) -> bool:
