@@ -115,8 +115,8 @@ def test_what_means_nothing(call, error, message):
 SPAN = np.timedelta64(36, "h")
 FUNCTIONS = {  # of times, ours and NumPy's
     "extremes": lambda m, t: (m.min(t), m.max(t), m.argmin(t), m.max(t) - t),
-    "elementwise": lambda m, t: (m.maximum(t, t[1]), m.where(t > t[0], t, t[0]), m.equal(t, t[::-1]),
-                                 m.clip(t, t[2], t[0])),
+    "elementwise": lambda m, t: (m.maximum(t, t[1]), m.where(t > t[0], t, t[0]),
+                                 m.equal(t, t[::-1]), m.clip(t, t[2], t[0])),
     "moved": lambda m, t: (m.flip(t), m.roll(t, 1), m.take(t, [2, 0]), m.repeat(t, 2),
                            m.reshape(t, (3, 1)), m.concatenate([t, t]), m.stack([t, t])),
     "spans": lambda m, t: (m.diff(t), m.sum(t - t[0]), m.cumsum(t - t[0]), m.abs(t - t[0]),
