@@ -269,21 +269,25 @@ def _whole_rows(inner: Builder, sink: Sink, dim: Along, places: Mapping[Atom, in
     for let in inner.lets:
         match let.op:
             case Span(offsets=offsets, row=row) if row in places and offsets not in inner.own:
-                if let.vars == (dim.start, *sink.batch) and not dim.down:
+                if let.vars == (dim.start, sink.batch[0]) and not (dim.axis or dim.down):
                     assert inner.outer is not None
                     return Along(0, read(inner.outer, offsets, [index(0)]))
     return None
 
 
 def carry_rows(inner: Builder, sink: Sink, places: Mapping[Atom, int] = NOWHERE) -> Carried:
-    """The same where elements differ in their number of values, which are concatenated."""
-    sink = flat(inner, sink)
+    """The same where elements differ in their number of values, which are concatenated along their
+    first axis."""
+    if any(extent in inner.own for extent in sink.batch[1:]):
+        sink = flat(inner, sink)
     results: list[Atom] = [owned(inner, sink.value)]
     dims: list[Callable[[Sequence[Atom]], Dim]] = []
     for dim in sink.dims:
         rows = _whole_rows(inner, sink, dim, places) if isinstance(dim, Along) else None
         if rows is not None:
             dims.append(_always(rows))
+        elif isinstance(dim, int) and dim:
+            dims.append(_always(dim))
         elif isinstance(dim, int | Along) or dim in inner.own:
             dims.append(operator.itemgetter(len(results)))
             results.append(spread(inner, dim, sink.batch))

@@ -105,6 +105,23 @@ def test_elements_of_rows_contribute_to_their_row_as_sums():
     assert "permute" not in gradient.stages(X, counts).text["array"]
 
 
+def test_rows_of_points_contribute_without_writes_to_computed_indices():
+    """Whole rows, concatenated, are all elements from the first offset on."""
+    points = np.random.default_rng(5).normal(size=(9, 3))
+
+    def one(row):
+        return fw.sum(fw.softmax(row @ row.T, axis=1) @ row**2) + fw.sum(row[::-1] * row)
+
+    def f(x):
+        return fw.sum(fw.map(one, fw.ragged(x, offsets=[0, 2, 4, 4, 9])[1:]) ** 2)
+
+    gradient = fw.jit(fw.grad(f), target="interp")
+
+    fw.check_grads(f, (points,), order=1)
+    assert not np.asarray(gradient(points))[:2].any()
+    assert "permute" not in gradient.stages(points).text["array"]
+
+
 def test_branches_that_add_to_one_array():
     """Each contributes to all of it, or to an element; the one that is taken counts."""
     def f(x, flag):
