@@ -84,20 +84,15 @@ def compared(a: Any, b: Any, is_one: bool) -> Any:
 
     def three_way(i: Any) -> Any:
         j = 0 if is_one else i
-        start, other = a.offsets[i], b.offsets[j]
-        size, other_size = a.offsets[i + 1] - start, b.offsets[j + 1] - other
-        common = fw.minimum(size, other_size)
+        ends = a.offsets[i], a.offsets[i + 1], b.offsets[j], b.offsets[j + 1]
 
-        def agrees(k: Any) -> Any:
-            return (k < common) & (
-                fw.gather(a.values, start + k, default=0)
-                == fw.gather(b.values, other + k, default=0)
-            )
+        def words(k: Any) -> tuple[Any, Any, Any]:
+            start, stop, other, end = ends
+            return k, _word(a.values, start, stop, k), _word(b.values, other, end, k)
 
-        k = fw.while_loop(agrees, lambda k: k + 1, fw.i64(0))
-        first = fw.gather(a.values, start + k, default=0)
-        second = fw.gather(b.values, other + k, default=0)
-        by_byte = fw.where(first < second, -1, 1)
-        return fw.where(k < common, by_byte, fw.sign(size - other_size))
+        last = fw.maximum(ends[1] - ends[0], ends[3] - ends[2]) // BLOCK
+        agree = lambda state: (state[1] == state[2]) & (state[0] < last)  # noqa: E731
+        _, x, y = fw.while_loop(agree, lambda state: words(state[0] + 1), words(fw.i64(0)))
+        return fw.where(x < y, -1, (x > y).astype(fw.i64))
 
     return fw.map(three_way, fw.iota(n))
