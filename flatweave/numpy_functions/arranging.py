@@ -9,6 +9,7 @@ Arrays with more elements before and after them, under NumPy's name.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -340,13 +341,20 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
 def _with_constants(
     array: fw.Array, axis: int, widths: Sequence[Any], fillers: Sequence[Any]
 ) -> fw.Array:
-    shape = list(array.shape)
-    parts = []
-    for width, filler in zip(widths, fillers, strict=True):
-        shape[axis] = width
-        element = fw.replace(fw.zeros((), array.dtype), ..., filler)
-        parts.append(fw.generate(tuple(shape), lambda *at, element=element: element))
-    return fw.concat([parts[0], array, parts[1]], axis)
+    found = [fw.replace(fw.zeros((), array.dtype), ..., filler) for filler in fillers]
+    return _between(array, axis, widths, lambda *at, side: found[side])
+
+
+def _between(
+    array: fw.Array, axis: int, widths: Sequence[Any], element: Callable[..., fw.Array]
+) -> fw.Array:
+    """An array with others of these widths on both sides along an axis."""
+    before, behind = (
+        fw.generate((*array.shape[:axis], width, *array.shape[axis + 1 :]),
+                    functools.partial(element, side=side))
+        for side, width in enumerate(widths)
+    )  # fmt: skip
+    return fw.concat([before, array, behind], axis)
 
 
 def _symmetric(i: Any, n: Any) -> fw.Array:
@@ -373,13 +381,8 @@ def _repeated(array: fw.Array, axis: int, before: Any, behind: Any, place: Any) 
         fw.bitwise_or(n > 0, before + behind == 0), "pad has no element to repeat.",
         error=fw.ShapeError, remedy='Use mode="constant".',
     )  # fmt: skip
-    parts = []
-    for width, first in ((before, -before), (behind, n)):
 
-        def element(*at: Any, first: Any = first) -> fw.Array:
-            return array[(*at[:axis], place(at[axis] + first, n), *at[axis + 1 :])]
+    def element(*at: Any, side: int) -> fw.Array:
+        return array[(*at[:axis], place(at[axis] + (n if side else -before), n), *at[axis + 1 :])]
 
-        shape = list(array.shape)
-        shape[axis] = width
-        parts.append(fw.generate(tuple(shape), element))
-    return fw.concat([parts[0], array, parts[1]], axis)
+    return _between(array, axis, (before, behind), element)

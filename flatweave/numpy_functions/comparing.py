@@ -198,11 +198,8 @@ def polyval(p: Any, x: Any) -> fw.Array:
     dtype = fw.result_type(factors, array)
 
     def value(v: fw.Array) -> fw.Array:
-        own, zero = v.astype(dtype), fw.astype(0, dtype)
-
-        def step(i: fw.Array, y: fw.Array) -> fw.Array:
-            return y * own + factors[i].astype(dtype)
-
-        return fw.fori_loop(0, factors.shape[0], step, zero)
+        own = v.astype(dtype)
+        step = lambda i, y: y * own + factors[i].astype(dtype)  # noqa: E731
+        return fw.fori_loop(0, factors.shape[0], step, fw.astype(0, dtype))
 
     return each(value, array)

@@ -172,28 +172,48 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> fw.Array:
     """
     values, among = operand(x1), operand(x2)
     dtype = fw.result_type(values, among)
+    dtype = fw.u8 if dtype == fw.bool_ else dtype
     values, among = fw.astype(values, dtype), fw.reshape(fw.astype(among, dtype), -1)
     flat = fw.reshape(values, -1)
-    found = _are_among(flat, among) if is_complex(values) else _are_keys(flat, fw.sort(among))
-    present = fw.reshape(found, values.shape)
+    by = _in_table if fw.isdtype(dtype, "integral") else _are_keys
+    present = fw.reshape((_are_among if is_complex(values) else by)(flat, among), values.shape)
     return ~present if invert else present
 
 
 def _are_among(values: fw.Array, among: fw.Array) -> fw.Array:
     """Whether each of some complex numbers is one of others: both are numbered together."""
-    count, total = values.shape[0], values.shape[0] + among.shape[0]
+    count = values.shape[0]
     numbers = distinct(fw.concat([values, among])).inverse_indices
-    found = fw.scatter(fw.full(total, False), numbers[count:], fw.full(among.shape[0], True))
-    return found[numbers[:count]]
+    return _in_table(numbers[:count], numbers[count:])
 
 
-def _are_keys(values: fw.Array, keys: fw.Array) -> fw.Array:
-    """Whether each value is one of some ascending keys."""
+ROOM = 2
+"""A table says which integers there are if it has at most this number of slots for each."""
 
-    def holds(value: fw.Array, at: fw.Array) -> fw.Array:
-        return fw.cond(at < keys.shape[0], lambda: keys[at] == value, lambda: False)
 
-    return fw.map(holds, values, fw.searchsorted(keys, values))
+def _in_table(values: fw.Array, among: fw.Array) -> fw.Array:
+    """Whether each integer is one of others, which a table tells if they are near each other."""
+    info = fw.iinfo(among.dtype)
+    least = fw.min(among, initial=info.max).astype(fw.u64)
+
+    def slot(value: fw.Array) -> fw.Array:
+        return (value.astype(fw.u64) - least).astype(fw.i64)
+
+    last = slot(fw.max(among, initial=info.min))
+
+    def by_table() -> fw.Array:
+        held = fw.scatter(fw.full(last + 1, False), slot(among), fw.full(among.shape, True))
+        return fw.gather(held, slot(values), default=False)
+
+    few = (last >= 0) & (last < ROOM * (values.shape[0] + among.shape[0]))
+    return fw.cond(few, by_table, lambda: _are_keys(values, among), same=True)
+
+
+def _are_keys(values: fw.Array, among: fw.Array) -> fw.Array:
+    """Whether each value is one of others, which are searched in order."""
+    keys = fw.sort(among)
+    at = fw.searchsorted(keys, values)
+    return (at < keys.shape[0]) & (fw.gather(keys, at, default=0) == values)
 
 
 @fw.operation(any_dtype=True)

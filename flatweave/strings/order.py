@@ -28,7 +28,7 @@ def ranked(rows: Any) -> tuple[Any, Any]:
         most == 1, lambda: fw.map(lambda b, e: _word(rows.values, b, e, 0), starts, stops),
         lambda: fw.expand(
             lambda e: e[0], lambda e, k: _word(rows.values, e[1], e[2], k), (blocks, starts, stops)
-        ),
+        ), same=True,
     )  # fmt: skip
 
     def halve(state: Any) -> Any:

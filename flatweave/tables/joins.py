@@ -164,7 +164,7 @@ def _sides(found: Join) -> Any:
             lambda e, k: (e[0], right_of(e[1], e[2] + k)), elements,
         )  # fmt: skip
 
-    left, right = fw.cond(fw.max(counts, initial=0) <= 1, once, often)
+    left, right = fw.cond(fw.max(counts, initial=0) <= 1, once, often, same=True)
     if found.matched is None:
         return left, right
     alone = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]

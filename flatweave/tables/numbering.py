@@ -164,7 +164,7 @@ def _sparse(parts: list[Any]) -> Any:
     different = fw.sum(fw.scatter(fw.full(4 * some, False), slots, fw.full(some, True)))
     return fw.cond(
         4 * different < some, lambda: _by_hash(parts, SLOTS * (different + 128)),
-        lambda: _by_sort(parts),
+        lambda: _by_sort(parts), same=True,
     )  # fmt: skip
 
 

@@ -79,6 +79,17 @@ def test_branches_in_branches_and_in_loops(target):
     assert found.traces == 1
 
 
+def test_two_ways_to_one_result(target):
+    """A choice outside of maps; in them the second way for all elements."""
+    def chosen(x):
+        return fw.cond(x > 1, lambda: 1, lambda: 2, same=True)
+
+    assert fw.jit(chosen)(3) == 1
+    assert fw.jit(chosen)(0) == 2
+    assert fw.jit(lambda xs: fw.map(chosen, xs))(np.arange(4)).tolist() == [2, 2, 2, 2]
+    assert fw.cond(True, lambda: 1, lambda: 2, same=True) == 1
+
+
 def test_branches_that_give_ragged_arrays(target):
     """Equally many rows, with other offsets: each branch brings its offsets."""
     rows = fw.ragged(np.array([1, 2, 3]), lengths=np.array([2, 0, 1]))

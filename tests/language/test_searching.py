@@ -59,3 +59,21 @@ def test_neighbours_of_searches_with_nan():
     same(fw.digitize(VALUES, keys[:4], right=True), np.digitize(VALUES, keys[:4], right=True))
     same(fw.digitize(VALUES, keys[3::-1]), np.digitize(VALUES, keys[3::-1]))
     same(fw.interp(VALUES, [0.0, 1, 2], [5.0, 6, 7]), np.interp(VALUES, [0, 1, 2], [5, 6, 7]))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8", "i8", "?", "f4", "f8"])
+@pytest.mark.parametrize("count", [0, 1, 3, 50])
+def test_membership_at_the_ends_of_a_dtype(dtype, count):
+    """By a table where integers are near each other, else by a search; NaN is none of them."""
+    random = np.random.default_rng(count)
+    if dtype in ("f4", "f8"):
+        some = np.array([-np.inf, -0.0, 0.0, 1.5, np.inf, np.nan], dtype)
+    elif dtype == "?":
+        some = np.array([False, True])
+    else:
+        info = np.iinfo(dtype)
+        some = np.array([info.min, info.min + 1, info.max - 1, info.max, 3, 4, 0], dtype)
+    for values in (some[:1], some[:0], some[-2:], random.choice(some, 40)):
+        among = random.choice(some[-2:] if count == 3 else some, count)
+
+        np.testing.assert_array_equal(fw.isin(values, among), np.isin(values, among))

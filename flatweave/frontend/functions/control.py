@@ -338,11 +338,15 @@ def fori_loop(
     return last
 
 
-@operation(structured="args")
-def cond(p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any) -> Out:
+@operation(static="same", structured="args")
+def cond(
+    p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any, same: bool = False
+) -> Out:
     """`then(*args)` where the scalar `p` holds, else `other(*args)`; only that one is computed.
 
-    Both give the same structure, dtypes and ranks; extents may differ.
+    Both give the same structure, dtypes and ranks; extents may differ. With `same`, they are two
+    ways to equal results, and `p` says which is faster: a map, which would divide its elements
+    between both, computes `other` for all.
     Raises DTypeError or ShapeError where they do not. For choices by element see `where`.
 
     Types: `p: bool, then: args -> r, other: args -> r -> r`. Source: `jax.lax.cond`.
@@ -354,4 +358,6 @@ def cond(p: Any, then: Callable[..., Out], other: Callable[..., Out], *args: Any
     check_arity(need_function(other, "cond"), len(args), "cond")
     condition = scalar_of(p, "the condition of cond")
     need_bool(condition, "the condition of cond")
+    if same and current().is_mapped:
+        return other(*separated(args))
     return branch(truth(condition), lambda: then(*separated(args)), lambda: other(*separated(args)))

@@ -191,8 +191,8 @@ class _Reads:
 
 
 def _inner(let: Let, own: int) -> Sequence[Axis]:
-    """The axes of what a function gives, each of whose elements is computed by a call of its own:
-    loops around all others, as it may be read in any order."""
+    """The axes of what a function gives. Each element is computed by another call: these are loops
+    around all others, as elements may be read in any order."""
     shape = max((array_type(var).shape for var in let.vars), key=len)
     return [Axis(extent, (), ()) for extent in shape[own:]]
 
