@@ -107,18 +107,19 @@ class Groups:
                     f"agg got {function!r} for {name}, which is no function.",
                     f"Give a function of a row, or one of {', '.join(map(repr, LEAST))}.",
                 )
-            if pair[0] is None and known and len(self.data) != 1:
+            one = len(self.data) == 1 or (not self.data and function == "count")
+            if pair[0] is None and known and not one:
                 raise fw.ArgumentError.here(
                     f"agg got {function!r} for groups of {len(self.data)} values.",
-                    f"Say of which value: agg({name}=(0, {function!r})).",
-                )
+                    f"Say of which value: agg({name}=(0, {function!r}))." if self.data else
+                    "Give group_by the values: fw.group_by(keys, xs); 'count' needs none.",
+                )  # fmt: skip
             if pair[0] is not None and pair[0] not in range(len(self.data)):
                 raise fw.ArgumentError.here(
                     f"agg got value {pair[0]!r} for {name}, of {len(self.data)} values.",
                     "Values are numbered from 0, as group_by got them.",
                 )
-        found: dict[str, Any] = _aggregated(self._unnamed(), functions, chosen=tuple(chosen))
-        return found
+        return dict(_aggregated(self._unnamed(), functions, chosen=tuple(chosen)))
 
     def spread(self, x: Any) -> Any:
         """A value of each group, given to each of its elements; missing for those in no group."""
@@ -154,6 +155,8 @@ def group_by(keys: Any, *values: Any, sort: bool = True, dropna: bool = False) -
 
 def _value(value: Any) -> Any:
     """A value as an argument of an operation: a column of another library may have nulls."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM" and np.isnat(value).any():
+        return Nullable(value)
     kept = isinstance(value, fw.Array | np.ndarray | list | fw.Ragged) or is_kept(value)
     return value if kept else column(value)[0]
 
@@ -261,21 +264,26 @@ def _aggregated(groups: Groups, functions: Any, chosen: tuple[int | None, ...]) 
     found: dict[str, Any] = {}
     for (name, function), number in zip(functions.items(), chosen, strict=True):
         data = groups.data if number is None else (groups.data[number],)
-        found[name] = _aggregate(dataclasses.replace(groups, data=data), function)
+        found[name] = _aggregate(dataclasses.replace(groups, data=data), function, name)
     return found
 
 
-def _aggregate(groups: Groups, function: Any) -> Any:
+def _aggregate(groups: Groups, function: Any, name: str) -> Any:
     """A function of each group, by the shortest way that is known for it."""
     known = function if isinstance(function, str) else FUNCTIONS.get(function)
+    if known == "count" and not groups.data:
+        return groups.sizes
     if len(groups.data) != 1 or known is None:
         return groups.map(function)
-    if hasattr(_unmasked(groups.data[0]), "ticks") and known not in OF_TIMES:
+    dtype = str(getattr(_unmasked(groups.data[0]), "dtype", "")).partition("64[")[0]
+    what, meant = MEANT.get(dtype, ("", LEAST))
+    if known not in meant:
         raise fw.ArgumentError.here(
-            f"{known} of times has no meaning in agg.",
+            f"agg got {known!r} for {name}: {known} of {what} has no meaning.",
+            "Group numbers: s.len(), or s.to_numbers()." if dtype == "str" else
             "Group integers: np.asarray(t).view(np.int64), or t.ticks in a jitted function.",
         )
-    if known in OF_TEXT and is_text(_unmasked(groups.data[0])):
+    if dtype == "str":
         return _of_text(groups, known)
     if known in BY_INDEX and not isinstance(groups.data[0], fw.Ragged | tuple | dict):
         return _by_index(groups, known)
@@ -284,8 +292,10 @@ def _aggregate(groups: Groups, function: Any) -> Any:
     return groups.map(function)
 
 
-OF_TIMES = ("min", "max", "first", "last", "count")
-OF_TEXT = (*OF_TIMES, "n_unique")
+ORDERED = ("min", "max", "first", "last", "count", "n_unique")
+MEANT = {"datetime": ("times", ORDERED), "timedelta": ("spans of time", (*ORDERED, "sum", "mean")),
+         "str": ("strings", ORDERED)}  # fmt: skip
+"""What elements are that are no numbers, by dtype, and their aggregates."""
 
 
 def _unmasked(value: Any) -> Any:
@@ -294,10 +304,8 @@ def _unmasked(value: Any) -> Any:
 
 def _of_text(groups: Groups, name: str) -> Any:
     """A named aggregate of strings, by numbers that are ordered as they are."""
-    value = groups.data[0]
-    texts, numbers = fw.unique_inverse(_unmasked(value))
-    numbered = Nullable(numbers, value.valid) if isinstance(value, Nullable) else numbers
-    found = _aggregate(dataclasses.replace(groups, data=(numbered,)), name)
+    numbers, texts = coded(groups.data[0])
+    found = _aggregate(dataclasses.replace(groups, data=(numbers,)), name, name)
     return found if name in ("count", "n_unique") else decoded(found, texts)
 
 
@@ -311,7 +319,7 @@ def _by_index(groups: Groups, name: Any) -> Any:
     elements = Elements(ticks, index, groups.offsets.shape[0] - 1)
     found = BY_INDEX[name](elements)
     if ticks is not x and name != "count":
-        found = x.like(found)
+        found = x.like(elements.shared(elements.sum(ticks)) if name == "mean" else found)
     if valid is None or not LEAST[name]:
         return found
     return Nullable(found, elements.sizes >= LEAST[name])
@@ -343,9 +351,10 @@ class Elements(NamedTuple):
         return fw.histogram(self.count, self.index)
 
     def shared(self, total: Any, less: int = 0) -> Any:
-        """Sums divided by the sizes of their groups, or by fewer."""
-        sizes = (self.sizes - less).astype(total.dtype)
-        return total / fw.reshape(sizes, (-1,) + (1,) * (total.ndim - 1))
+        """Sums divided by the sizes of their groups, or by fewer; integers are rounded down."""
+        sizes = fw.reshape((self.sizes - less).astype(total.dtype), (-1,) + (1,) * (total.ndim - 1))
+        is_whole = fw.isdtype(total.dtype, "integral")
+        return total // fw.maximum(sizes, 1) if is_whole else total / sizes
 
     def mean(self, x: Any) -> Any:
         """The mean in each group."""
@@ -381,7 +390,6 @@ BY_INDEX: dict[Any, Callable[[Elements], Any]] = {
     "last": lambda e: e.end(fw.maximum, -1),
     "std": lambda e: e.std(),
 }
-"""Aggregates that need no order."""
 OF_ROWS: dict[Any, Callable[[Any], Any]] = {
     "median": lambda rows: fw.median(rows, axis=1),
     "n_unique": lambda rows: n_unique(rows, axis=1),

@@ -49,7 +49,7 @@ def overlaps(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     """
     first, last, first2, last2 = _interval_arrays("overlaps", starts, ends, starts2, ends2)
     begin, end, order = fw.sort((first2, last2, fw.iota(first2.shape[0])), key=lambda e: e[0])
-    reach = _reach(end)
+    reach = fw.cummax(end)
     low = fw.searchsorted(reach, first, side="right")
     high = fw.where(first < last, fw.maximum(fw.searchsorted(begin, last, side="left"), low), low)
 
@@ -71,12 +71,6 @@ def _rows(n: Any, runs: tuple[Any, Any, Any], holds: Any, order: Any) -> Any:
     return fw.sort(made(order[place], fw.histogram(n, owner)), axis=1)
 
 
-def _reach(ends: Any) -> Any:
-    """The greatest end so far."""
-    from_below = -fw.inf if fw.isdtype(ends.dtype, "real floating") else fw.iinfo(ends.dtype).min
-    return fw.scan(fw.maximum, from_below, ends)
-
-
 @fw.operation()
 def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     """For each interval the nearest of the second ones, and the gap: (index, distance).
@@ -95,7 +89,7 @@ def nearest(starts: Any, ends: Any, starts2: Any, ends2: Any) -> Any:
     m = first2.shape[0]
     begin, end, order = fw.sort((first2, last2, fw.iota(m)), key=lambda e: e[0])
     ended, by_end = fw.sort_by_key(last2, fw.iota(m))
-    low = fw.searchsorted(_reach(end), first, side="left")
+    low = fw.searchsorted(fw.cummax(end), first, side="left")
     high = fw.searchsorted(begin, last, side="right")
     before = fw.searchsorted(ended, first, side="left")
     none = 2**63 - 1

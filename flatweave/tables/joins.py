@@ -28,7 +28,7 @@ from flatweave.tables.keys import (
 )
 from flatweave.tables.nullable import has_text
 from flatweave.tables.numbering import by_number, some_numbers
-from flatweave.tables.selection import changed
+from flatweave.tables.selection import changed, one_of
 from flatweave.tables.verbs import made
 
 HOW = ("inner", "left", "right", "full", "outer", "semi", "anti")
@@ -93,27 +93,19 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
         >>> pairs.left.tolist(), pairs.right.tolist()
         ([0, 1, 1, 2, 2], [-1, 0, 2, 0, 2])
     """
-    if how not in HOW:
-        raise fw.ArgumentError.here(
-            f"join has no way {how!r}.", f"Use one of {', '.join(map(repr, HOW))}."
-        )
+    one_of(how, HOW, f"join has no way {how!r}.")
     return _joined(*both_sides(left, right, "join"), how=how)
 
 
 def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, Any, Any]:
     """The number of the key of each left element, and of each right one; how many numbers there
     may be."""
-    n = _length(left, who)
+    arrays = list(map(plain, left))
+    one_length(arrays, who, "keys")
+    n = arrays[0].shape[0]
     both = tuple(coded(fw.concat([a, b]))[0] for a, b in zip(left, right, strict=True))
     index, count = some_numbers(both, who)
     return index[:n], index[n:], count
-
-
-def _length(keys: tuple[Any, ...], who: str) -> Any:
-    """How many elements a table has, whose columns must be of one length."""
-    arrays = list(map(plain, keys))
-    one_length(arrays, who, "keys")
-    return arrays[0].shape[0]
 
 
 @fw.operation(static="how", name="join")
@@ -192,11 +184,7 @@ def join_asof(
         >>> fw.join_asof([1, 5, 9], [2, 4, 9, 9], direction="forward", tolerance=1)
         Array([ 0, -1,  2], dtype=int64)
     """
-    if direction not in DIRECTIONS:
-        raise fw.ArgumentError.here(
-            f"join_asof has no direction {direction!r}.",
-            f"Use one of {', '.join(map(repr, DIRECTIONS))}.",
-        )
+    one_of(direction, DIRECTIONS, f"join_asof has no direction {direction!r}.")
     if isinstance(left, tuple) or isinstance(right, tuple):
         raise fw.ArgumentError.here(
             "join_asof has one key column that ascends on each side, and got a tuple.",

@@ -7,6 +7,7 @@ NaN is equal to NaN and comes after the numbers, what is missing after NaN.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -60,9 +61,7 @@ def column(key: Any) -> tuple[Any, Restore]:
     """One key column."""
     if isinstance(key, Categories):
         return _coded(key.codes, key.categories)
-    if isinstance(key, fw.Array) or hasattr(key, "ticks"):
-        return key, _same
-    if isinstance(key, Nullable) or is_text(key):
+    if isinstance(key, fw.Array | Nullable) or hasattr(key, "ticks") or is_text(key):
         return key, _same
     dictionary = _dictionary(key)
     if dictionary is not None:
@@ -93,20 +92,34 @@ def plain(x: Any) -> Any:
 
 
 def in_unit_of(times: Any, span: Any, what: str, floor: bool = False) -> Any:
-    """A span of time of NumPy, Python or pandas in the unit of times, where it is a whole number
-    of these or with `floor`; anything else as it is."""
+    """A span of time of NumPy, Python or pandas in the unit of times, of which it must be a whole
+    number unless `floor`; where times are numbers, anything else as it is."""
     if hasattr(span, "total_seconds"):
         span = span.to_timedelta64() if hasattr(span, "to_timedelta64") else np.timedelta64(span)
-    if getattr(getattr(span, "dtype", None), "kind", "") != "m":
+    given = getattr(times, "dtype", getattr(times, "type", ""))
+    is_span = getattr(getattr(span, "dtype", None), "kind", "") == "m"
+    if hasattr(span, "ticks") or not (is_span or str(given).lower().startswith(TIMES)):
         return span
-    dtype = getattr(getattr(times, "dtype", None), "base", None)
-    if not isinstance(dtype, np.dtype):
-        dtype = column(times)[0].dtype
-    if getattr(dtype, "kind", "") not in ("m", "M"):
+    dtype = getattr(given, "base", None)
+    dtype = str(dtype if isinstance(dtype, np.dtype) else column(times)[0].dtype)
+    kind, _, unit = dtype[:-1].partition("[")
+    if not unit:
         raise fw.DTypeError.here(f"{what} is a span of time, and the keys are numbers.",
                                  "Give a number.")  # fmt: skip
-    found = span.astype(str(dtype).replace("datetime64", "timedelta64"))
-    return found if floor or np.all(found == span) else span
+    if not is_span:
+        raise fw.DTypeError.here(
+            f"{what} is {span!r}, and the times have dtype {dtype}.",
+            f'Say what it counts: np.timedelta64({span if type(span) is int else 1}, "{unit}").',
+        )
+    wanted = dtype.replace("datetime64", "timedelta64")
+    if np.can_cast(span.dtype, wanted, "same_kind"):
+        found = span.astype(wanted)
+        if floor or np.all(found == span):
+            return found
+    raise fw.DTypeError.here(
+        f"{what} is {span}, which is no whole number of the times' unit: they have dtype {dtype}.",
+        f'Convert the times: t.astype("{kind}{str(span.dtype)[11:]}").',
+    )
 
 
 def both_sides(left: Any, right: Any, who: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -240,7 +253,7 @@ def parts_of(key: Any) -> list[Any]:
     if array.ndim != 1:
         raise fw.ShapeError.here(
             f"a key column must have one axis, got an array of {array.ndim}.",
-            "Give several columns as a tuple: (x[:, 0], x[:, 1]).",
+            "Give several columns as a tuple, (a, b), those of a matrix as (x[:, 0], x[:, 1]).",
         )
     return [array]
 
@@ -263,12 +276,8 @@ def lost(key: Any) -> Any:
 
 def is_missing(keys: tuple[Any, ...]) -> Any:
     """Where a key of any column is missing; None where no column has missing keys."""
-    found = None
-    for key in keys:
-        if isinstance(key, Nullable):
-            gone = fw.logical_not(key.valid)
-            found = gone if found is None else found | gone
-    return found
+    gone = [fw.logical_not(key.valid) for key in keys if isinstance(key, Nullable)]
+    return functools.reduce(fw.logical_or, gone) if gone else None
 
 
 def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> None:

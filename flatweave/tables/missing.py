@@ -33,8 +33,8 @@ ELEMENTWISE = (
 )  # fmt: skip
 MOVES = (
     "broadcast_to", "expand_dims", "flip", "gather", "getitem", "moveaxis", "permute_dims",
-    "ravel", "repeat", "reshape", "reverse", "roll", "rotate", "row", "squeeze", "swapaxes", "take",
-    "tile", "transpose",
+    "ravel", "repeat", "reshape", "reverse", "roll", "rolling", "_rolling_by", "rotate", "row",
+    "slices", "squeeze", "swapaxes", "take", "tile", "transpose",
 )  # fmt: skip
 
 
@@ -203,18 +203,18 @@ def ordered(
 
 
 def moved(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Values and bools, moved alike."""
-    pairs = [parts(x) for x in args]
-    if pairs[0][1] is None:
+    """Values and bools, moved alike. A missing condition is False; an index must be known."""
+    masks = [isinstance(x, Nullable) and x.dtype == fw.bool_ for x in args[1:]]
+    rest = [condition(x) if mask else x for x, mask in zip(args[1:], masks, strict=True)]
+    if parts(args[0])[1] is None or any(parts(x)[1] is not None for x in rest):
         return NotImplemented
-    rest = [v for v, _ in pairs[1:]]
 
     def move(part: Any) -> Any:
         if isinstance(part, dict):
             return {name: move(field) for name, field in part.items()}
         return function(part, *rest, **options)
 
-    return together(*map(move, pairs[0]))
+    return together(*map(move, parts(args[0])))
 
 
 def joined(function: Callable[..., Any], arrays: Any, *args: Any, **options: Any) -> Any:

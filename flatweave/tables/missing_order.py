@@ -24,10 +24,16 @@ def _one_axis(x: Any) -> bool:
     return isinstance(x, Nullable) and x.ndim == 1
 
 
+def _of_vector(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule for a vector of which some elements are missing."""
+    def applied(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+        return rule(function, x, *args, **options) if _one_axis(x) else NotImplemented
+
+    return applied
+
+
 def sets(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
     """`unique` and its relatives, `value_counts`: a missing element is the last value."""
-    if not _one_axis(x):
-        return NotImplemented
     groups = group_by(x)
     name = function.__name__
     if name != "unique":
@@ -45,8 +51,6 @@ def sets(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> An
 
 def runs(function: Callable[..., Any], x: Any) -> Any:
     """`changed` and `run_lengths`."""
-    if not _one_axis(x):
-        return NotImplemented
     groups = group_by(x)
     found = function(groups.index)
     return found if function.__name__ == "changed" else (groups.keys[found[0]], found[1])
@@ -54,22 +58,16 @@ def runs(function: Callable[..., Any], x: Any) -> Any:
 
 def count_of(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
     """`n_unique` and `count_nonzero`: of the elements that are present."""
-    if not _one_axis(x):
-        return NotImplemented
     return function(x.drop_none(), *args, **options)
 
 
 def ranked(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
     """`rank`: missing elements have none."""
-    if not _one_axis(x):
-        return NotImplemented
     return Nullable(function(group_by(x).index, *args, **options), x.valid)
 
 
 def best(function: Callable[..., Any], x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     """`top_k`: missing elements last."""
-    if not _one_axis(x):
-        return NotImplemented
     order = fw.argsort(x, descending=largest)
     kept = function(fw.iota(x.shape[0]), k, largest=False)[0]
     return x[order[kept]], order[kept]
@@ -145,10 +143,10 @@ def one_after_the_other(function: Callable[..., Any], *args: Any) -> Any:
 
 RULES.update(dict.fromkeys(
     ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "value_counts"),
-    sets,
+    _of_vector(sets),
 ))  # fmt: skip
-RULES.update(dict.fromkeys(("changed", "run_lengths"), runs))
-RULES.update(dict.fromkeys(("n_unique", "count_nonzero"), count_of))
+RULES.update(dict.fromkeys(("changed", "run_lengths"), _of_vector(runs)))
+RULES.update(dict.fromkeys(("n_unique", "count_nonzero"), _of_vector(count_of)))
 RULES.update(dict.fromkeys((*NEUTRAL, "cummax", "cummin"), running))
 RULES.update(dict.fromkeys(("ptp", "logsumexp", "average"), of_known))
 RULES.update(dict.fromkeys(("nonzero", "flatnonzero", "argwhere"), flags))
@@ -156,5 +154,6 @@ RULES.update(dict.fromkeys(
     ("segment_sum", "segment_prod", "segment_max", "segment_min"), segments
 ))  # fmt: skip
 RULES.update(dict.fromkeys(("append", "hstack"), one_after_the_other))
-RULES.update(dict.fromkeys(("dot", "vecdot"), dotted), rank=ranked, top_k=best, diff=differences,
-             histogram=histogram, isin=member, searchsorted=position)  # fmt: skip
+RULES.update(dict.fromkeys(("dot", "vecdot"), dotted), diff=differences, histogram=histogram,
+             isin=member, rank=_of_vector(ranked), searchsorted=position,
+             top_k=_of_vector(best))  # fmt: skip

@@ -90,8 +90,11 @@ class Nullable(fw.Overriding):
     def __flatweave_function__(cls, function: Any, args: Any, kwargs: Any) -> Any:
         """What `missing.py` says; other functions treat a Nullable as a structure of two arrays."""
         rule = RULES.get(function.__name__)
-        WITHOUT_RULE.set("this function" if rule else function.__name__.lstrip("_"))
-        return NotImplemented if rule is None else rule(function, *args, **kwargs)
+        WITHOUT_RULE.set("this function")
+        found = NotImplemented if rule is None else rule(function, *args, **kwargs)
+        if found is NotImplemented:
+            WITHOUT_RULE.set(function.__name__.lstrip("_"))
+        return found
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -303,13 +306,14 @@ def has_text(column: Any) -> bool:
 
 
 def _is_text(key: Any) -> bool:
-    """Whether a list, an array or a column of objects has texts, and nothing else but None."""
+    """Whether a list, an array or a column of objects has texts, or nothing but None."""
     if isinstance(key, list):
-        return any(isinstance(text, str) for text in key) and _is_text(np.array(key, object))
+        return any(isinstance(text, str) for text in key)
     kind = getattr(getattr(key, "dtype", None), "kind", "")
     if kind != "O":
         return bool(kind == "U")
-    return all(text is None or isinstance(text, str) for text in key) and len(key) > 0
+    has_text = any(isinstance(text, str) for text in key)
+    return has_text or (len(key) > 0 and all(text is None for text in key))
 
 
 def is_text(values: Any) -> bool:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,12 @@ from flatweave.tables.keys import whole
 from flatweave.tables.nullable import with_offsets
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
+
+
+def one_of(chosen: str, known: Collection[str], message: str) -> None:
+    """Raise unless a choice is known."""
+    if chosen not in known:
+        raise fw.ArgumentError.here(message, f"Use one of {', '.join(map(repr, known))}.")
 
 
 def of_rows(x: Any, function: Callable[[Any], Any]) -> Any:
@@ -76,7 +82,7 @@ def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     array = fw.asarray(x)
     if array.ndim:
         n = fw.moveaxis(array, axis, 0).shape[0]
-        fw.check(fw.asarray(k) <= n, "top_k needs at least k elements, got fewer than {0}.", k,
+        fw.check(fw.asarray(k) <= n, "top_k got a k of {0}, and {1} elements.", k, n,
                  error=fw.ShapeError, remedy="Give fw.minimum(k, n).")  # fmt: skip
     return on_lines(array, axis, lambda line: best(line, k), "top_k")
 
@@ -133,10 +139,7 @@ def rank(x: Any, axis: int = -1, method: str = "average") -> Any:
         >>> fw.rank([10, 30, 10])
         Array([1.5, 3. , 1.5], dtype=float64)
     """
-    if method not in METHODS:
-        raise fw.ArgumentError.here(
-            f"{method!r} is no method of rank.", f"Use one of {', '.join(map(repr, METHODS))}."
-        )
+    one_of(method, METHODS, f"{method!r} is no method of rank.")
     if isinstance(x, fw.Ragged):
         return of_rows(x, lambda row: rank(row, -1, method))
     return on_lines(x, axis, lambda line: _ranks(line, method), "rank")
@@ -157,8 +160,7 @@ def _ranks(line: Any, method: str) -> Any:
         first = fw.scan(fw.maximum, 0, fw.where(begins, places, 0))
         after = fw.concat([begins[1:], fw.full(fw.minimum(n, 1), True)])
         last = fw.scan(fw.minimum, n, fw.where(after, places, n), reverse=True)
-        chosen = {"min": first + 1, "max": last + 1, "average": (first + last + 2) / 2}
-        found = chosen[method]
+        found = {"min": first + 1, "max": last + 1, "average": (first + last + 2) / 2}[method]
     return fw.scatter(fw.full(n, found.dtype.type(0)), order, found)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import flatweave as fw
 from flatweave.tables.keys import far, in_unit_of, one_length, plain, whole
-from flatweave.tables.selection import worst
+from flatweave.tables.selection import one_of, worst
 
 CLOSED = {  # the sides on which times equal to the ends of a window are searched
     "right": ("right", "right"), "left": ("left", "left"), "both": ("left", "right"),
@@ -88,17 +88,13 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
         >>> fw.rolling_by([0, 1, 1, 5], [1, 2, 3, 4], 2)
         Ragged([[1], [1, 2, 3], [1, 2, 3], [4]], dtype=int64)
     """
-    if closed not in CLOSED:
-        raise fw.ArgumentError.here(
-            f"closed of rolling_by is no {closed!r}.",
-            f"Use one of {', '.join(map(repr, CLOSED))}.",
-        )
+    one_of(closed, CLOSED, f"closed of rolling_by is no {closed!r}.")
     width = in_unit_of(times, width, "the width of rolling_by")
-    return _rolling_by(times, xs, width, closed=closed)
+    return _rolling_by(xs, times, width, closed=closed)
 
 
 @fw.operation(static="closed", name="rolling_by")
-def _rolling_by(times: Any, xs: Any, width: Any, closed: str) -> Any:
+def _rolling_by(xs: Any, times: Any, width: Any, closed: str) -> Any:
     array = fw.asarray(xs)
     now, then, span = map(plain, (times, times - width, width))
     one_length([now, array], "rolling_by", "times and elements")

@@ -74,12 +74,24 @@ def times_that_descend():
     fw.rolling_by(np.array([1, 3, 2]), np.arange(3), 1)
 
 
-def ranks_of_times():
-    fw.rank(np.array(["2026-01-01"], "M8[D]"))
+def a_sum_of_times():
+    fw.sum(np.array(["2026-01-01"], "M8[D]"))
 
 
-def a_window_of_missing_values():
-    fw.rolling(fw.Nullable([1, None, 3]), 2)
+def an_index_that_is_missing():
+    fw.gather(X, fw.Nullable([1, None, 3]))
+
+
+def a_date_as_a_width():
+    fw.rolling_by(np.array(["2026-01-01"], "M8[D]"), [1.0], np.datetime64("2026-01-01"))
+
+
+def a_width_of_hours_and_times_of_days():
+    fw.rolling_by(np.array(["2026-01-01"], "M8[D]"), [1.0], np.timedelta64(3, "h"))
+
+
+def a_sum_of_text_in_groups():
+    fw.group_by([1, 2, 1], fw.Strings(["a", "b", "c"])).agg(total="sum")
 
 
 def text_that_is_sorted_by():

@@ -25,8 +25,44 @@ REFUSED = {
     "running sums of times": (
         lambda: fw.cumsum(DAYS), fw.DTypeError, "cumsum of points in time",
     ),
-    "windows of missing values": (
-        lambda: fw.rolling(fw.Nullable([1, None]), 1), fw.Unsupported, "rolling has no meaning",
+    "indices some of which are missing": (
+        lambda: fw.gather(fw.Nullable([1, None]), fw.Nullable([0, None])), fw.Unsupported,
+        "gather has no meaning",
+    ),
+    "a date as a width": (
+        lambda: fw.rolling_by(DAYS, [1, 2], DAYS[0]), fw.DTypeError,
+        "the width of rolling_by is np.datetime64('2026-01-01'), and the times have dtype",
+    ),
+    "a number as a width": (
+        lambda: fw.rolling_by(DAYS, [1, 2], 3), fw.DTypeError, 'np.timedelta64(3, "D")',
+    ),
+    "hours as a width of days": (
+        lambda: fw.rolling_by(DAYS, [1, 2], np.timedelta64(3, "h")), fw.DTypeError,
+        't.astype("datetime64[h]")',
+    ),
+    "months as a width of days": (
+        lambda: fw.rolling_by(DAYS, [1, 2], np.timedelta64(1, "M")), fw.DTypeError,
+        't.astype("datetime64[M]")',
+    ),
+    "a date as a tolerance": (
+        lambda: fw.join_asof(DAYS, DAYS, tolerance=DAYS[0]), fw.DTypeError,
+        "the tolerance of join_asof is np.datetime64",
+    ),
+    "a sum of text": (
+        lambda: fw.group_by([1, 2], fw.Strings(["a", "b"])).agg(total="sum"), fw.ArgumentError,
+        "agg got 'sum' for total: sum of strings has no meaning",
+    ),
+    "a sum of no values": (
+        lambda: fw.group_by([1, 2]).agg(total="sum"), fw.ArgumentError, "fw.group_by(keys, xs)",
+    ),
+    "a list of columns": (
+        lambda: fw.group_by([np.arange(3), np.arange(3)]), fw.ShapeError, "as a tuple, (a, b)",
+    ),
+    "texts and numbers": (
+        lambda: fw.group_by(np.array(["a", 1], object)), fw.ArgumentError, "int in row 1",
+    ),
+    "too many of the best": (
+        lambda: fw.top_k([1, 2, 3], 9), fw.ShapeError, "a k of 9, and 3 elements",
     ),
     "text to sort by": (
         lambda: fw.sort_by_key(fw.Strings(["a"]), [1]), fw.Unsupported, "fw.argsort(s)",

@@ -313,6 +313,35 @@ def test_times_of_a_group_have_no_sum():
     assert groups.agg(x="max")["x"].tolist() == days[1:].tolist()
 
 
+def test_spans_of_time_have_sums():
+    """And means, rounded down; what is not set is missing."""
+    spans = np.array([3, "NaT", 6, 1], "timedelta64[h]")
+    found = fw.group_by([1, 1, 2, 2], spans).agg(total=fw.sum, mean="mean", n="count")
+
+    np.testing.assert_array_equal(found["total"].to_numpy(), np.array([3, 7], spans.dtype))
+    assert found["mean"].tolist() == spans[[0, 0]].tolist()
+    assert found["n"].tolist() == [1, 2]
+    for name in ("std", "median"):
+        with pytest.raises(fw.ArgumentError, match=f"{name} of spans of time"):
+            fw.group_by([1, 1, 2, 2], spans).agg(x=name)
+
+
+def test_times_that_are_not_set_are_missing_values():
+    """As in keys, and in the columns of other libraries."""
+    days = np.array(["2026-01-02", "NaT", "2026-01-01", "2026-01-01"], "datetime64[D]")
+    groups = fw.group_by([1, 1, 2, 2], days)
+
+    assert groups.rows.tolist() == [[days[0].tolist(), None], days[2:].tolist()]
+    found = groups.agg(top="max", n="count", kinds="n_unique")
+    assert found["top"].tolist() == days[[0, 2]].tolist()
+    assert (found["n"].tolist(), found["kinds"].tolist()) == ([1, 2], [1, 1])
+
+
+def test_elements_are_counted_without_values():
+    """They are the sizes of the groups."""
+    assert fw.group_by([2, 1, 2]).agg(n="count")["n"].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("dropna", [False, True])
 def test_keys_are_spread_as_they_are(dropna):
     """Times, missing ones among them, and tuples of columns."""

@@ -106,6 +106,13 @@ def test_conditions_that_are_missing_do_not_hold():
     assert [part.tolist() for part in fw.partition(lambda e: e > 1, X)] == [[3, 2], [1, None]]
 
 
+def test_elements_at_a_condition_that_is_missing_are_left_out():
+    """Whatever value the array holds where an element is missing."""
+    x = fw.Nullable([1, 9, 3], [True, False, True])
+
+    assert x[x > 0].tolist() == [1, 3]
+
+
 def test_order_and_moves():
     """Sorts put missing elements last, stably; NaN comes before them."""
     assert fw.sort(X).tolist() == [1, 2, 3, None]

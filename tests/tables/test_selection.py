@@ -172,3 +172,19 @@ def test_slices_overlap():
     assert fw.slices(xs, starts, ends).tolist() == [[0.0, 1.0, 2.0], [1.0, 2.0], []]
     grad = fw.grad(lambda x: fw.sum(fw.map(fw.sum, fw.slices(x, starts, ends))))(xs)
     assert grad.tolist() == [1.0, 2.0, 2.0, 0.0]
+
+
+def test_windows_of_missing_values():
+    """Rows of a Nullable, of which reductions skip what is missing."""
+    xs = fw.Nullable([1.0, None, 3.0])
+    days = np.array(["2026-01-01", "2026-01-02", "2026-01-04"], "datetime64[D]")
+    wanted = [[1.0], [1.0, None], [None, 3.0]]
+
+    assert fw.rolling(xs, 2, min_periods=1).tolist() == wanted
+    assert fw.rolling_by([0, 1, 2], xs, 2).tolist() == wanted
+    assert fw.slices(xs, [0, 0, 1], [1, 2, 3]).tolist() == wanted
+    by_days = fw.rolling_by(days, xs, np.timedelta64(2, "D"))
+    assert by_days.tolist() == [[1.0], [1.0, None], [3.0]]
+    assert fw.jit(lambda x: fw.mean(fw.rolling(x, 2), axis=1))(xs).tolist() == [None, 1.0, 3.0]
+    with pytest.raises(fw.Unsupported, match="no meaning for missing values"):
+        fw.rolling_by(fw.Nullable([0, None, 2]), xs, 2)
