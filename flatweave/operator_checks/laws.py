@@ -165,8 +165,9 @@ class Laws(Interp):
 
     def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values, written: Value) -> None:
         """Raise where they do not. One that gives one of its operands, as the nearer of two, may
-        take either of those that tie: only where no two commute it is an error. Numbers without a
-        key beside them seldom tie, and the first one may be worse than all that are `written`."""
+        take either of those that tie: only where no two commute it is an error. Single
+        numbers seldom tie: of those the pairs count that are both `written`, as the number that is
+        there before may lose to each of them."""
         one, other = self._calls(env, fn, [(x, y), (y, x)])
         broken, distinct = ~_same(one, other), ~_same(x, y)
         if len(x) == 1:

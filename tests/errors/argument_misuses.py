@@ -44,6 +44,22 @@ def unknown_way_to_take_nulls():
     fw.asarray(Column(), nulls="zero")
 
 
+def text_in_a_call():
+    fw.jit(lambda texts: texts.len())(np.array(["a", "bc"]))
+
+
+def times_not_set_in_a_call():
+    fw.max(np.array(["2026-01-01", "NaT"], "M8[D]"))
+
+
+def hours_and_days():
+    fw.add(np.array(["2026-01-01"], "M8[D]"), np.timedelta64(3, "h"))
+
+
+def map_over_a_list_of_pairs():
+    fw.map(lambda pair: pair[0] + pair[1], [(1, 3), (2, 4)])
+
+
 def asarray_of_text():
     fw.asarray("1, 2, 3")
 

@@ -231,3 +231,11 @@ def number_of_another_dtype():
 
 def array_where_a_number_is_annotated():
     fk.kernel(Run.scaled)(np.ones(3, "f4"), np.ones(3, "f4"))
+
+
+def scan_of_a_grid_by_an_operator_that_does_not_associate():
+    fk.kernel(lambda xs: fk.scan(lambda a, b: a - b, xs, 0))(XS)
+
+
+def scan_of_rows_in_code_of_the_grid():
+    fk.kernel(lambda xs: fk.scan(fw.add, xs, 0))(XS.reshape(8, 8))

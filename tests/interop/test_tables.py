@@ -117,6 +117,7 @@ def test_times():
     utc = zoned.dt.tz_convert(None)
     assert zoned.to_frame().fw["day"].tolist() == utc.dt.to_pydatetime().tolist()
     assert fw.group_by(zoned, df.v).keys.tolist() == sorted({*utc.dt.to_pydatetime()})
+    assert zoned[:0].fw.array.dtype == utc.dtype
     assert pl.DataFrame({"d": table["day"].dt.date()}).fw["d"].dtype == "datetime64[D]"
     with pytest.raises(pl.exceptions.DuplicateError):
         table.fw.group_by("day", day=("v", "sum"))

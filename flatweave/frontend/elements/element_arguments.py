@@ -80,6 +80,8 @@ def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Trac
                 f"{who} goes through arrays, but {label} is a scalar, {describe(leaf)}.",
                 f"Arrays come last: {call_form(who)}."
                 if goes_last
+                else f"Make one array of the numbers, np.array({name}), or give a tuple of arrays."
+                if isinstance(xs, list | tuple) and not any(each.ndim for each in leaves)
                 else "Use the scalar inside the function: it may be read from outside.",
             )
     same_length(leaves, who, names)

@@ -29,20 +29,20 @@ SHORT_TIMES = ("tdD", "tts", "ttm")  # counts of 32 bits
 BOOL8, TENSOR = "arrow.bool8", "arrow.fixed_shape_tensor"  # extension types that we know
 PANDAS, POLARS, PYARROW = range(3)
 RAGGED = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
-BYTES = "; or take its bytes as rows, fw.ragged(xs)."
+TEXT = "; or keep it as text, fw.Strings(xs)."
 OF_PANDAS = {  # how the names of its dtypes begin
     "period": 'Take what numbers it: xs.astype("int64"), or xs.dt.year, xs.dt.month, ..',
     "interval": "Take its ends: xs.array.left and xs.array.right.",
     "datetime": "Functions take np.asarray(xs.dt.tz_convert(None)), and keep its unit.",
     "category": "Take its codes: xs.cat.codes.",
-    "str": 'Cast it to numbers, xs.astype("float64")' + BYTES,
+    "str": 'Cast it to numbers, xs.astype("float64")' + TEXT,
     "": "Take columns or parts of it that are numbers.",
 }
 REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
     "text": (
-        'Cast it to numbers, xs.astype("float64")' + BYTES,
-        "Cast it to numbers, xs.cast(polars.Float64)" + BYTES,
-        "Cast it to numbers, xs.cast(pyarrow.float64())" + BYTES,
+        'Cast it to numbers, xs.astype("float64")' + TEXT,
+        "Cast it to numbers, xs.cast(polars.Float64)" + TEXT,
+        "Cast it to numbers, xs.cast(pyarrow.float64())" + TEXT,
     ),
     "decimals": (
         'Cast it to floats: xs.astype("float64").', "Cast it to floats: xs.cast(polars.Float64).",

@@ -65,8 +65,8 @@ def values_of(value: Any, name: str = "") -> Values | None:
         raise ArgumentError.here(
             f"{name or 'a value'} holds {counted(int(missing.sum()), 'null')}, which no number"
             " stands for.",
-            'Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
-            ' xs, missing = fw.asarray(xs, nulls="mask").',
+            'Pass fw.Nullable(xs); or fill or drop them, take them as NaN, fw.asarray(xs,'
+            ' nulls="nan"), or separately: xs, missing = fw.asarray(xs, nulls="mask").',
         )
     return values
 

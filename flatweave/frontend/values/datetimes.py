@@ -173,7 +173,8 @@ def times_of(value: Any) -> Times:
         raise ArgumentError.here(
             f"an array of dtype {dtype} holds {counted(missing, 'time')} not set (NaT), for which"
             " no integer stands.",
-            "Leave them out, xs[~np.isnat(xs)], or pass the integers, xs.view(np.int64).",
+            "Pass fw.Nullable(xs), which keeps them; leave them out, xs[~np.isnat(xs)]; or pass the"
+            " integers, xs.view(np.int64).",
         )
     ticks = array.astype(dtype, copy=False).view(np.int64)
     return times(dtype)(ticks if array.ndim else ticks[()])
@@ -214,9 +215,12 @@ def _operand(value: Any, other: Times) -> Times:
             value = value.astype(wanted)
     found = times_of(value)
     if _unit(found.dtype) != _unit(other.dtype):
+        one, two = (np.dtype(f"m8[{_unit(x.dtype)}]") for x in (found, other))
+        kept, changed = (other, found) if np.can_cast(one, two, "safe") else (found, other)
+        wanted = np.dtype(f"{changed.dtype.kind}8[{_unit(kept.dtype)}]")
         raise DTypeError.here(
             f"times of {found.dtype} meet times of {other.dtype}.",
-            f'Bring them to one unit first: xs.astype("{other.dtype}").',
+            f'Bring them to one unit first: xs.astype("{wanted}").',
         )
     return found
 

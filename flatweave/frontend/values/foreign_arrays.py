@@ -290,8 +290,8 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     text = "Cast it to numbers, xs.astype(np.float64)"
     remedy = {
         "c": "Convert it: xs.astype(np.complex128).",
-        "U": text + "; or make a Ragged of its bytes: fw.ragged([x.encode() for x in xs]).",
-        "T": text + "; or make a Ragged of its bytes: fw.ragged([x.encode() for x in xs]).",
+        "U": text + arrow_columns.TEXT,
+        "T": text + arrow_columns.TEXT,
         "S": text + "; or read it as bytes: np.frombuffer(xs, np.uint8).",
         "M": TIMES,
         "m": TIMES,

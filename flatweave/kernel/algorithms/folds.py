@@ -7,7 +7,7 @@ from typing import Any
 
 from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
-from flatweave.base.errors import NestingError
+from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.trace.tracers import as_tracer
@@ -27,7 +27,7 @@ from flatweave.kernel.algorithms.operators import (
 )
 from flatweave.kernel.arrays.chunks import split_up
 from flatweave.kernel.arrays.loops import cond, for_all, met, seq_for, when
-from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.arrays.pulls import Pull, element_seen, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.arrays.units import concat_p, generate
 from flatweave.kernel.storage.stores import force
@@ -77,17 +77,22 @@ def reduce(op: Op, xs: Any, identity: Any, *, check: bool = True) -> Any:
         Array([ 6, 22], dtype=int64)
     """
     array = need_pull(xs, "reduce", "The array comes second: fk.reduce(op, xs, neutral).")
+    return _reduced(op, array, identity, "reduce", Check(check, user_location()))
+
+
+def _reduced(op: Op, array: Pull, identity: Any, who: str, check: Check) -> Any:
+    """The elements combined, for a function that the user called."""
     around = level()
     if around is GRID:
-        sums = _sums(op, array, identity, check)
+        sums = _sums(op, array, identity, who, check)
         return force(generate(1, lambda _: reduce(op, sums, identity, check=False))).at(0)
     if around is BLOCK and takes_chunks(array):
-        return reduce_in_chunks(op, array, identity, Check(check, user_location()))
+        return reduce_in_chunks(op, array, identity, who, check)
     if around is THREAD:
         kind = kind_of_elements(array)
         start = kind.value(kind.atoms(identity, "the neutral element"))
         return seq_for(0, array.length, lambda i, s: op(s, array.at(i)), start)
-    fold = _Fold(op, array, identity, "reduce", Check(check, user_location()))
+    fold = _Fold(op, array, identity, who, check)
     b = here().builder
     if around is BLOCK:
         found = reduce_by_warps(
@@ -130,7 +135,7 @@ def scan(
     def write(put: Put) -> None:
         around = level()
         if around is GRID:
-            _scan_of_grid(op, array, (identity, before), put, exclusive=exclusive, check=check)
+            _scan_of_grid(op, array, (identity, before), put, exclusive=exclusive, check=tried)
             return
         if around is THREAD:
             _one_by_one(op, array, identity if before is None else before, put, exclusive=exclusive)
@@ -184,22 +189,27 @@ def _parts(array: Pull, identity: Any) -> Pull:
     return split_up(trace().block_elements, array, pad=identity)
 
 
-def _sums(op: Op, array: Pull, identity: Any, check: bool) -> Pull:
+def _sums(op: Op, array: Pull, identity: Any, who: str, check: Check) -> Pull:
     """The elements of each block combined, in memory of the grid."""
+    if isinstance(element_seen(array), Pull):
+        raise ArgumentError.here(
+            f"{who} in code of the grid takes elements, and those of its array are rows.",
+            "Go through the rows: fk.pconcat_map(f, xs), where f gets one row.",
+        )
     parts = _parts(array, identity)
     found: Pull = force(
-        generate(parts.length, lambda b: reduce(op, parts.at(b), identity, check=check))
+        generate(parts.length, lambda b: _reduced(op, parts.at(b), identity, who, check))
     )
     return found
 
 
 def _scan_of_grid(
-    op: Op, array: Pull, start: tuple[Any, Any], put: Put, *, exclusive: bool, check: bool
+    op: Op, array: Pull, start: tuple[Any, Any], put: Put, *, exclusive: bool, check: Check
 ) -> None:
     """Prefixes by all blocks, in three launches; `start` is the neutral element, and what stands
     before all."""
     identity, before = start
-    sums, parts = _sums(op, array, identity, check), _parts(array, identity)
+    sums, parts = _sums(op, array, identity, "scan", check), _parts(array, identity)
     first = force(
         generate(1, lambda _: scan(op, sums, identity, before, exclusive=True, check=False))
     )

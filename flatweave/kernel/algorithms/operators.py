@@ -216,19 +216,17 @@ def _rows(array: Pull, who: str) -> _Rows:
     return _Rows(Pull(length * row, lambda i: array.at(i // row).at(i % row)), row, length)
 
 
-def reduce_in_chunks(op: Op, array: Pull, identity: Any, check: Check) -> Any:
+def reduce_in_chunks(op: Op, array: Pull, identity: Any, who: str, check: Check) -> Any:
     """The elements combined, which every thread of the block may read after a barrier; for an array
     of rows, an array of what each combines to."""
-    found = _rows(array, "reduce")
+    found = _rows(array, who)
     kind = kind_of_elements(found.elements)
     if not found.count:
         none = kind.value(kind.atoms(identity, "the neutral element"))
         return none if found.rows is None else Pull(found.rows, lambda i: none)
     operator = operator_on(kind, op, identity)
     combined = operator.function(here().builder)
-    keep_laws(
-        op, combined, kind, found.elements, operator.neutral, "reduce", check, row=found.row
-    )
+    keep_laws(op, combined, kind, found.elements, operator.neutral, who, check, row=found.row)
     sums = memory_of(kind, found.rows or 1)
 
     def keep(r: Any, *values: Any) -> None:
