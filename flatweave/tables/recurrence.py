@@ -108,11 +108,12 @@ def _arrays(xs: Any) -> Any:
 
 
 def _first(xs: Any) -> Any:
-    """An array of a structure."""
+    """An array of a structure, in which each leaf has elements to go through."""
     found: list[Any] = []
     _each(found.append, xs)
-    if not found:
-        raise fw.ArgumentError.here("recurrence got no array.", "Give it one: xs=fw.iota(n).")
+    if not (found and all(x.ndim for x in found)):
+        remedy = "The order is recurrence(step, initial, xs); for n steps alone give xs=fw.iota(n)."
+        raise fw.ArgumentError.here("recurrence needs an array as xs, or several.", remedy)
     return found[0]
 
 

@@ -186,6 +186,10 @@ def a_recurrence_of_nothing():
     fw.recurrence(lambda c, x: (c, c), 0.0, ())
 
 
+def a_recurrence_whose_arguments_are_exchanged():
+    fw.recurrence(lambda c, x: (c + x, c), np.arange(3.0), 0.0)
+
+
 def a_dictionary_encoded_key_on_one_side():
     names = SimpleNamespace(codes=np.array([0, 1]), categories=["a", "b"])  # as pandas.Categorical
     fw.join(names, np.arange(2))
