@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.gradients.activity import first_not_linear
 from flatweave.gradients.control import as_shaped
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
@@ -23,7 +24,7 @@ from flatweave.ops import Custom, Empty, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Cast, For
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
-from flatweave.terms.traverse import Substitution, free_vars
+from flatweave.terms.traverse import Substitution, free_vars, needed_for
 
 
 def custom_forward(f: Forward, let: Let, op: Custom) -> None:
@@ -104,6 +105,7 @@ def _by_jvp(r: Reverse, let: Let, op: Custom) -> Back:
     """What does not depend on tangents now, and the rest transposed."""
     fn, count, given = op.jvp[0], len(let.vars), len(op.operands)
     tangents = fn.params[given:]
+    _need_linear(op, let)
     known, rest, moving = _divided(fn.lets, tangents)
     vars_ = let.vars
     if any(atom in moving for atom in fn.results[:count]):  # computed together with tangents
@@ -249,4 +251,18 @@ def _need_operands(op: Custom, around: Sequence[Var], let: Let) -> None:
             " its arguments alone.",
             where=let.where,
             remedy="Pass the array as an argument, or hold it constant with fw.stop_gradient.",
+        )
+
+
+def _need_linear(op: Custom, let: Let) -> None:
+    """Refuse to transpose a rule that is not linear in the tangents."""
+    fn, given = op.jvp[0], len(op.operands)
+    used = needed_for(fn.lets, fn.results[len(let.vars) :])
+    found = first_not_linear(used, {p for p in fn.params[given:] if tangent_type(p.type)})
+    if found is not None:
+        raise ArgumentError(
+            f"the rule of {op.called}, a custom_jvp, is not linear in the tangents.",
+            where=found.where or let.where,
+            remedy="Add tangents and multiply them by what does not depend on them, or give the"
+            " rule for reverse mode with fw.custom_vjp.",
         )

@@ -19,7 +19,7 @@ from typing import Any
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.gradients import bodies, control, custom, folds, loops, moves
-from flatweave.gradients.activity import is_active, spread
+from flatweave.gradients.activity import first_not_linear, is_active, spread
 from flatweave.gradients.forward import Forward
 from flatweave.gradients.reverse import Back, Reverse
 from flatweave.gradients.values import live, tangent_type, zero
@@ -142,9 +142,11 @@ class Taped:
     params: tuple[Var, ...]
 
     def is_linear(self, derived: Derived) -> bool:
-        """Whether cotangents of the parameters do not depend on the parameters, but for tests."""
+        """Whether it is linear, and cotangents of the parameters do not depend on these."""
         active: set[Var] = set(self.params)
-        spread((*self.lets, *derived.lets), active)
+        if first_not_linear(self.lets, active) is not None:
+            return False
+        spread(derived.lets, active)
         return not any(is_active(atom, active) for atom in derived.atoms)
 
     def back(self, b: Builder, seeds: Sequence[tuple[Atom, Atom]]) -> Derived:

@@ -143,6 +143,16 @@ def transpose_of_what_is_not_linear():
     fw.linear_transpose(lambda x: x * x, X)(X)
 
 
+def transpose_of_what_is_linear_in_pieces():
+    fw.linear_transpose(lambda x: fw.clip(x, -1.0, 1.0), X)(X)
+
+
+def rule_of_a_custom_jvp_that_is_not_linear():
+    same = fw.custom_jvp(lambda x: x)
+    same.defjvps(lambda t, out, x: fw.clip(t, -1.0, 1.0))
+    fw.grad(lambda x: 5.0 * same(x))(2.0)
+
+
 def tangents_of_linearize_of_another_length():
     fw.linearize(lambda x: x * x, X)[1](X[:2])
 

@@ -214,3 +214,45 @@ def test_shifted_reads():
           [0, X[4], 2 * X[3], 2 * X[2], X[1]])  # fmt: skip
     equal(fw.vjp(lambda x: fw.generate(5, lambda i: x[0]), X)[1](u)[0], [15, 0, 0, 0, 0])
     equal(fw.vjp(fw.roll, X, 2)[1](u)[0], [3, 4, 5, 1, 2])
+
+
+TANGENTS = {
+    "a quotient": lambda t, out, x: 2 * t - x * t + t / x,
+    "a derivative": lambda t, out, x: fw.jvp(lambda x: fw.softmax(fw.sort(x)), (x,), (t,))[1],
+    "a loop": lambda t, out, x: fw.fori_loop(0, 3, lambda i, s: s * x + t, fw.zeros(5)),
+    "rows": lambda t, out, x: fw.map(lambda u, v: fw.sum(u * x) + v, t, x * 0 + t),
+    "a function of indices": lambda t, out, x: fw.generate(5, lambda i: t[i] * x[i] - t[4 - i]),
+    "an equation": lambda t, out, x: fw.linalg.solve(fw.outer(x, x) + np.eye(5), t),
+}
+BENT = {
+    "a bound": lambda t, out, x: fw.clip(t, -1, 1), "a square": lambda t, out, x: t * t,
+    "a test": lambda t, out, x: fw.where(t > 0, t, 0), "a constant": lambda t, out, x: t + 1,
+    "a size": lambda t, out, x: x * fw.abs(t), "a greatest": lambda t, out, x: x * fw.max(t),
+    "a sort": lambda t, out, x: fw.sort(t),
+    "a product": lambda t, out, x: fw.cumprod(t), "a divisor": lambda t, out, x: x / t,
+    "a loop": lambda t, out, x: fw.fori_loop(0, 3, lambda i, s: s * t, x),
+    "indices": lambda t, out, x: fw.generate(5, lambda i: t[i] * t[i]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TANGENTS)
+def test_rules_that_are_linear_in_the_tangents(name):
+    """They are transposed: <jvp v, u> = <v, vjp u>."""
+    f = fw.custom_jvp(lambda x: x * 1.0)
+    f.defjvps(TANGENTS[name])
+    v, u = np.cos(np.arange(5.0)), np.sin(np.arange(5.0) + 1)
+
+    forward = fw.jvp(f, (X,), (v,))[1]
+    (back,) = fw.vjp(f, X)[1](u)
+
+    np.testing.assert_allclose(np.asarray(forward) @ u, v @ np.asarray(back), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_rules_that_are_not_linear_in_the_tangents(name):
+    """They have no transpose: reverse mode refuses them."""
+    f = fw.custom_jvp(lambda x: x * 1.0)
+    f.defjvps(BENT[name])
+
+    with pytest.raises(fw.ArgumentError, match="is not linear in the tangents"):
+        fw.grad(lambda x: fw.sum(5 * f(x)))(X)
