@@ -55,6 +55,9 @@ class Expr:
     def __neg__(self) -> Expr:
         return self("neg")
 
+    def __and__(self, other: Expr | float) -> Expr:
+        return self("and", other)
+
     def where(self, a: Expr | float, other: Expr | float) -> Expr:
         """One of two values, this being a bool."""
         like = a if isinstance(a, Expr) else other
@@ -131,8 +134,12 @@ def _first(y: Expr, a: Expr, b: Expr, below: str) -> Sequence[Partial]:
 
 
 def _hypot(y: Expr, a: Expr, b: Expr) -> Sequence[Partial]:
-    """a / y, and the sign of `a` where `b` does not count: at 0 and at infinity, too."""
-    return [Times((x("abs")("eq", y)).where(x("sign"), x / y)) for x in (a, b)]
+    """a / y, and the sign of `a` where that is NaN: at 0, and where both are infinite."""
+    def slope(x: Expr) -> Times:
+        ratio = x / y
+        return Times((x("abs")("eq", y) & ratio("isnan")).where(x("sign"), ratio))
+
+    return [slope(a), slope(b)]
 
 
 def _atan2(out: Expr, y: Expr, x: Expr) -> Sequence[Partial]:
@@ -143,10 +150,20 @@ def _atan2(out: Expr, y: Expr, x: Expr) -> Sequence[Partial]:
 
 
 def _pow(y: Expr, a: Expr, b: Expr) -> Sequence[Partial]:
-    """b * a**(b - 1), 0 where b is 0; and y * log(a), 0 where y or a is."""
+    """b * a**(b - 1), 0 where b is and that is NaN; and y * log(a), 0 where y or a is.
+
+    Where b is 0 the product must stay: its derivative by b is not 0.
+    """
     none = Expr(y.b, y.b.apply("or", y("eq", 0).atom, a("eq", 0).atom))
-    by_base = b("eq", 0).where(0, b * a("pow", b - 1))
-    return [Times(by_base), Times(none.where(0, y * a("log")))]
+    power = a("pow", b - 1)
+    is_lost = b("eq", 0) & power("isfinite")("not")
+    return [Times(is_lost.where(0, b * power)), Times(none.where(0, y * a("log")))]
+
+
+def _one_less_square(x: Expr) -> Expr:
+    """1 - x * x, rounded once. Its derivative -2 x, unlike that of (1 - x) (1 + x), is one product:
+    next to infinity at -1 and 1 none of several is 0."""
+    return x("fma", -x, 1)
 
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -178,16 +195,16 @@ RULES: MappingProxyType[str, Rule] = MappingProxyType({
     "sin": _factor(lambda x, y: x("cos")),
     "cos": _factor(lambda x, y: -x("sin")),
     "tan": _factor(lambda x, y: y * y + 1),
-    "asin": _over(lambda x, y: ((-x + 1) * (x + 1))("sqrt")),
-    "acos": _over(lambda x, y: -((-x + 1) * (x + 1))("sqrt")),
+    "asin": _over(lambda x, y: _one_less_square(x)("sqrt")),
+    "acos": _over(lambda x, y: -_one_less_square(x)("sqrt")),
     "atan": _over(lambda x, y: x * x + 1),
     "atan2": _atan2,
     "sinh": _factor(lambda x, y: x("cosh")),
     "cosh": _factor(lambda x, y: x("sinh")),
     "tanh": _factor(lambda x, y: (-y + 1) * (y + 1)),
     "asinh": _over(lambda x, y: x("hypot", 1)),
-    "acosh": _over(lambda x, y: (x - 1)("sqrt") * (x + 1)("sqrt")),
-    "atanh": _over(lambda x, y: (-x + 1) * (x + 1)),
+    "acosh": lambda y, x: [OverTimes((x - 1)("sqrt"), x.of(1) / (x + 1)("sqrt"))],
+    "atanh": _over(lambda x, y: _one_less_square(x)),
     "erf": _factor(lambda x, y: (-(x * x))("exp") * (2 / math.sqrt(math.pi))),
     "erfc": _factor(lambda x, y: (-(x * x))("exp") * (-2 / math.sqrt(math.pi))),
     "hypot": _hypot,

@@ -25,8 +25,7 @@ def isclose(
     x, y = operand(a), operand(b)
     if fw.isdtype(fw.result_type(y), ("bool", "integral")):
         y = fw.astype(y, fw.f64)  # differences of integers may not fit, and bools have none
-    near = fw.isfinite(y) & (fw.abs(x - y) <= atol + rtol * fw.abs(y))
-    found = near | (x == y)
+    found = (fw.isfinite(y) & (fw.abs(x - y) <= atol + rtol * fw.abs(y))) | (x == y)
     return found | (fw.isnan(x) & fw.isnan(y)) if equal_nan else found
 
 
@@ -113,8 +112,11 @@ def sinc(x: Any) -> fw.Array:
         >>> fw.sinc([0.0, 0.5]) * fw.pi / 2
         Array([1.57079633, 1.        ], dtype=float64)
     """
-    angle = fw.where(fw.equal(x, 0), 1.0e-20, x) * pi
-    return fw.sin(angle) / angle
+    angle, series = operand(x) * pi, 1.0
+    # near 0, where derivatives of the quotient would cancel, the series of sin, by Horner's rule
+    for k in range(20, 0, -2):
+        series = 1 - angle * angle * series * (1 / (k * (k + 1)))
+    return fw.where(fw.abs(angle) < 1, series, fw.sin(angle) / angle)
 
 
 @fw.operation(elementwise=True)
@@ -176,8 +178,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
                 "Compare first, for instance with xs != 0.",
             )
     parts = [operand(x) for x in (*choicelist, default)]
-    dtype = fw.result_type(*parts)
-    *choices, found = (fw.astype(part, dtype) for part in parts)
+    *choices, found = (fw.astype(part, fw.result_type(*parts)) for part in parts)
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         found = fw.where(condition, choice, found)
     return found

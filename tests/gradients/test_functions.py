@@ -67,6 +67,75 @@ def test_gradients(name):
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-12)
 
 
+HIGHER = {  # the first three derivatives
+    "logaddexp of equals": (lambda v: fw.logaddexp(0.0, v), 0.0, [1 / 2, 1 / 4, 0]),
+    "logaddexp of equals, first": (lambda v: fw.logaddexp(v, 1.0), 1.0, [1 / 2, 1 / 4, 0]),
+    "logaddexp of itself": (lambda v: fw.logaddexp(v, v), 1.0, [1, 0, 0]),
+    "logaddexp of -inf": (lambda v: fw.logaddexp(v, v), -np.inf, [1, 0, 0]),
+    "logaddexp of inf": (lambda v: fw.logaddexp(v, v), np.inf, [1, 0, 0]),
+    "logaddexp of inf and -inf": (lambda v: fw.logaddexp(v, -np.inf), np.inf, [1, 0, 0]),
+    "logaddexp of nothing": (lambda v: fw.logaddexp(v, np.inf), -np.inf, [0, 0, 0]),
+    "logaddexp as an operator": (
+        lambda v: fw.reduce(fw.logaddexp, -np.inf, fw.stack([v, v])), 0.0, [1, 0, 0]
+    ),
+    "logaddexp as an operator, of equals": (
+        lambda v: fw.scan(fw.logaddexp, -np.inf, fw.stack([v, 0.0]))[1], 0.0, [1 / 2, 1 / 4, 0]
+    ),
+    "power of itself at exponent 0": (
+        lambda v: (v + 2) ** v, 0.0, [math.log(2), math.log(2) ** 2 + 1,
+                                      math.log(2) ** 3 + 3 * math.log(2) - 3 / 4],
+    ),
+    "power 0.0 at 0": (lambda v: v**0.0, 0.0, [0, 0, 0]),
+    "power 2.0 at 0": (lambda v: v**2.0, 0.0, [0, 2, 0]),
+    "power of 0": (lambda v: fw.power(0.0, v), 0.0, [0, 0, 0]),
+    "power 2.0 of a negative number": (lambda v: v**2.0, -3.0, [-6, 2, 0]),
+    "sinc at 0": (fw.sinc, 0.0, [0, -math.pi**2 / 3, 0]),
+    "sinc at 1e-9": (
+        fw.sinc, 1e-9, [-math.pi**2 / 3e9, -math.pi**2 / 3, math.pi**4 / 5e9]
+    ),
+    "sinc at 1": (fw.sinc, 1.0, [-1, 2, math.pi**2 - 6]),
+    "hypot at the axis": (lambda v: fw.hypot(1.0, v), 0.0, [0, 1, 0]),
+    "hypot along the axis": (lambda v: fw.hypot(v, 0.0), 2.0, [1, 0, 0]),
+    "asin at 1": (fw.asin, 1.0, [np.inf, np.inf, np.inf]),
+    "asin at -1": (fw.asin, -1.0, [np.inf, -np.inf, np.inf]),
+    "acos at 1": (fw.acos, 1.0, [-np.inf, -np.inf, -np.inf]),
+    "acosh at 1": (fw.acosh, 1.0, [np.inf, -np.inf, np.inf]),
+    "atanh at 1": (fw.atanh, 1.0, [np.inf, np.inf, np.inf]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIGHER)
+def test_higher_derivatives_at_ends_and_ties(name):
+    """What is right to the first order by the choice of a branch is right to the others, too."""
+    f, x, expected = HIGHER[name]
+    slopes = [fw.grad(f), fw.grad(fw.grad(f)), fw.grad(fw.grad(fw.grad(f)))]
+
+    with fw.target("interp"):
+        found = [float(slope(x)) for slope in slopes]
+        forward = float(fw.jvp(slopes[0], (x,), (1.0,))[1])
+
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert forward == pytest.approx(expected[1], rel=1e-12, abs=1e-12)
+
+
+def test_mixed_derivatives():
+    """By both operands; the third of hypot at an axis, where the first is a sign."""
+    def mixed(f, *at):
+        return fw.grad(lambda y: fw.grad(lambda x: f(x, y))(at[0]))(at[1])
+
+    rows = np.array([[1.0, 2.0], [3.0, -1.0]])
+    with fw.target("interp"):
+        exponents = float(mixed(fw.power, 2.0, 0.0)), float(mixed(fw.power, 3.0, 1.0))
+        power = np.asarray(fw.hessian(lambda v: v[0] ** v[1])(np.array([2.0, 0.0])))
+        axis = float(fw.grad(lambda x: fw.grad(fw.grad(lambda y: fw.hypot(x, y)))(0.0))(1.0))
+        losses = np.asarray(fw.hessian(lambda w: fw.mean(fw.logaddexp(0.0, rows @ w)))(np.zeros(2)))
+
+    np.testing.assert_allclose(exponents, [1 / 2, 1 + math.log(3)], rtol=1e-12)
+    np.testing.assert_allclose(power, [[0, 1 / 2], [1 / 2, math.log(2) ** 2]], rtol=1e-12)
+    np.testing.assert_allclose(losses, rows.T @ rows / 8, rtol=1e-12)
+    assert axis == -1
+
+
 @pytest.mark.parametrize("of_products", [
     lambda x: fw.prod(x),
     lambda x: fw.sum(fw.reduce_by_index(fw.ones(1), fw.mul, 1.0, np.zeros(4, int), x)),

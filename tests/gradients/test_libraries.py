@@ -1,5 +1,7 @@
 """Derivatives of fw.linalg and fw.fft: against differences, closed forms and NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -181,6 +183,37 @@ def test_singular_matrices():
 
     np.testing.assert_allclose(fw.grad(L.det)(singular), [[4, -2], [-2, 1]], atol=1e-12)
     np.testing.assert_allclose(fw.grad(L.det)(np.zeros((2, 2))), np.zeros((2, 2)), atol=1e-12)
+
+
+def by_minors(a):
+    """The second derivatives of a determinant of three rows."""
+    found = np.zeros((3, 3, 3, 3))
+    for i, j, k, m in itertools.product(range(3), repeat=4):
+        if i != k and j != m:
+            sign = (-1) ** (i + j + k + m) * (1 if (i < k) == (j < m) else -1)
+            found[i, j, k, m] = sign * a[3 - i - k, 3 - j - m]
+    return found
+
+
+@pytest.mark.parametrize("a", [
+    np.diag([0.0, 1.0, 2.0]), np.diag([0.0, 0.0, 2.0]), np.zeros((3, 3)),
+    np.arange(9.0).reshape(3, 3), np.eye(3), np.outer([1.0, 2.0, 3.0], [2.0, -1.0, 1.0]),
+])  # fmt: skip
+def test_second_derivatives_of_singular_matrices(a):
+    """Those of the determinant are its minors."""
+    np.testing.assert_allclose(fw.hessian(L.det)(a), by_minors(a), atol=1e-12)
+
+
+def test_third_derivatives_of_determinants():
+    """Products of elements where there are inverses; else the error names the determinant."""
+    along = lambda x: L.det(x * np.diag([1.0, 2.0, 3.0]) + np.ones((3, 3)))
+    third = fw.grad(fw.grad(fw.grad(along)))
+    complex_ = fw.grad(fw.grad(lambda x: fw.real(L.det(x * np.array([[1j, 2], [1, 1]])))))
+
+    np.testing.assert_allclose(third(1.0), 36, rtol=1e-9)
+    np.testing.assert_allclose(complex_(0.5), -4, rtol=1e-9)
+    with pytest.raises(fw.ArgumentError, match="the third derivative of det of a singular matrix"):
+        fw.grad(fw.grad(fw.grad(lambda x: L.det(x * np.ones((3, 3))))))(1.0)
 
 
 def test_small_floats_and_none():

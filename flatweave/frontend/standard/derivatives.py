@@ -26,8 +26,25 @@ from flatweave.frontend.functions.custom import Rules
 from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard import fft as transforms
 from flatweave.frontend.standard.arrangement import matrix_transpose
-from flatweave.frontend.standard.library import like, part_of, step, with_rules
-from flatweave.frontend.standard.linalg import Slogdet, cholesky, det, inv, slogdet, solve
+from flatweave.frontend.standard.library import (
+    SINGULAR,
+    dtype_of,
+    failed,
+    like,
+    part_of,
+    step,
+    with_rules,
+)
+from flatweave.frontend.standard.linalg import (
+    Slogdet,
+    adjugate_slopes,
+    adjugates,
+    cholesky,
+    det,
+    inv,
+    slogdet,
+    solve,
+)
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.spectra import QR, SVD, Eig, Eigh, eig, eigh, pinv, qr, svd
 from flatweave.frontend.standard.statistics import conj, imag, real
@@ -112,26 +129,55 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Ar
 def adjugate(a: Any) -> Array:
     """The determinant times the inverse, which also a singular matrix has."""
     def computed(a: Any) -> Array:
-        return step(_adjugate, [a], [like(a, *a.shape[-2:])])[0]
+        return step(adjugates, [a], [like(a, *a.shape[-2:])])[0]
 
     return with_rules("adjugate", computed, a)
 
 
-def _adjugate(a: Values) -> Values:
-    """By singular values: for each the product of the others."""
-    u, lengths, vh = np.linalg.svd(a)
-    n = a.shape[-1]
-    others = np.where(np.eye(n, dtype=bool), 1, lengths[..., None, :]).prod(axis=-1)
-    turn = np.linalg.det(u) * np.linalg.det(vh)
-    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
-    return np.asarray(turn[..., None, None] * ((v * others[..., None, :]) @ uh))
-
-
 def _adjugate_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
-    found, y = adjugate(*primals), inv(*primals)
-    turned = matmul(y, tangents[0])
-    whole = expand_dims(expand_dims(sum(_diagonal(turned), axis=-1), -1), -1)
-    return found, whole * found - matmul(turned, found)
+    return adjugate(*primals), adjugate_along(*primals, *tangents)
+
+
+def adjugate_along(a: Any, t: Any) -> Array:
+    """The derivative of the adjugate of `a` along `t`, which is linear in `t`."""
+    def computed(a: Any, t: Any) -> Array:
+        return step(adjugate_slopes, [a, t], [like(t, *t.shape[-2:], dtype=dtype_of(a, t))])[0]
+
+    return with_rules("adjugate_along", computed, a, t)
+
+
+def _adjugate_along_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Array, Array]:
+    """The derivative of trace(y t) c - y t c, where y = inv(a), and c is the adjugate."""
+    (a, t), (da, dt) = primals, tangents
+    c, y = adjugate(a), _inverse_of_third(a)
+    dc, yt = adjugate_along(a, da), matmul(y, t)
+    dyt = -_product(y, da, yt)
+    moved = _trace(yt) * dc - matmul(yt, dc) + _trace(dyt) * c - matmul(dyt, c)
+    return adjugate_along(a, t), moved + adjugate_along(a, dt)
+
+
+def _inverse_of_third(a: Any) -> Array:
+    """The inverse; the error for a singular matrix says what it is needed for."""
+    def computed(a: Any) -> Array:
+        return step(_inverse, [a], [like(a, *a.shape[-2:])])[0]
+
+    return with_rules("inv", computed, a)
+
+
+def _inverse(a: Values) -> Values:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise failed(
+            "the third derivative of det", SINGULAR, "Take two derivatives at most."
+        ) from None
+
+
+def _trace(a: Any) -> Array:
+    """The trace, of two more axes of extent 1."""
+    return expand_dims(expand_dims(sum(_diagonal(a), axis=-1), -1), -1)
 
 
 def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Slogdet, Slogdet]:
@@ -330,6 +376,10 @@ RULES: MappingProxyType[str, Callable[..., Rules]] = MappingProxyType({
     "inv": lambda: Rules(jvp=_inv_jvp),
     "det": lambda: Rules(jvp=_det_jvp),
     "adjugate": lambda: Rules(jvp=_adjugate_jvp),
+    "adjugate_along": lambda: Rules(
+        jvp=_adjugate_along_jvp, linear=1,
+        transpose=lambda a, c: (matrix_transpose(adjugate_along(a, matrix_transpose(c))),),
+    ),
     "slogdet": lambda: Rules(jvp=_slogdet_jvp),
     "cholesky": lambda upper: Rules(jvp=_cholesky_jvp(upper)),
     "eigh": lambda: Rules(jvp=_eigh_jvp),

@@ -235,6 +235,34 @@ def det(x: Any, /) -> Array:
     return step(np.linalg.det, [x], [like(x)])[0]
 
 
+def adjugates(a: Values) -> Values:
+    """The determinant times the inverse, by singular values: for each the product of the others."""
+    u, lengths, vh = np.linalg.svd(a)
+    others = np.where(_eye(a), 1, lengths[..., None, :]).prod(axis=-1)
+    turn = np.linalg.det(u) * np.linalg.det(vh)
+    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
+    return np.asarray(turn[..., None, None] * ((v * others[..., None, :]) @ uh))
+
+
+def adjugate_slopes(a: Values, t: Values) -> Values:
+    """Their derivatives along `t`, by singular values: for each two the product of the others."""
+    u, lengths, vh = np.linalg.svd(a)
+    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
+    rest = np.where(_eye(a), 1, lengths[..., None, :])
+    before, after = np.ones_like(rest), np.ones_like(rest)
+    before[..., 1:] = np.cumprod(rest[..., :-1], axis=-1)
+    after[..., :-1] = np.cumprod(rest[..., :0:-1], axis=-1)[..., ::-1]
+    others, turned = np.where(_eye(a), 0, before * after), uh @ t @ v
+    diagonal = others @ np.diagonal(turned, axis1=-2, axis2=-1)[..., None]
+    turn = np.linalg.det(u) * np.linalg.det(vh)
+    moved = np.where(_eye(a), diagonal, -turned * others)
+    return np.asarray(turn[..., None, None] * (v @ moved @ uh))
+
+
+def _eye(a: Values) -> Values:
+    return np.eye(a.shape[-1], dtype=bool)
+
+
 class Slogdet(NamedTuple):
     """The sign of a determinant, or its direction, and the logarithm of its size."""
 

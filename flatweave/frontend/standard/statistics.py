@@ -17,7 +17,7 @@ from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcasting import zipped
-from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, maximum, sqrt
+from flatweave.frontend.elements.elementwise import copysign, exp, isinf, log1p, maximum, sqrt
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.functions.reductions import mean, sum
 from flatweave.frontend.functions.scans import cumprod, cumsum
@@ -28,8 +28,6 @@ from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
-
-LOG_2 = 0.6931471805599453
 
 
 @operation(elementwise=True)
@@ -48,10 +46,12 @@ def logaddexp(x: Any, y: Any) -> Array:
     if not (a.element.is_float and b.element.is_float):
         dtype = operand_dtype("atan2", (a, b))  # unsigned integers have no difference below 0
         a, b = (v if v.weak else v.astype(dtype) for v in (a, b))
-    difference = a - b
-    most = maximum(a, b)
-    # of two infinities of one sign the difference is NaN; each of two equals has half of the slope
-    return where(a == b, a * 0.5 + b * 0.5 + LOG_2, most + log1p(exp(-abs(difference))))
+    # both sides of a tie are one smooth formula; infinities of one sign, whose difference is NaN,
+    # have half of the slope each
+    is_first = a >= b
+    most, least = where(is_first, a, b), where(is_first, b, a)
+    found = most + log1p(exp(least - most))
+    return where((a == b) & isinf(a), a * 0.5 + b * 0.5, found)
 
 
 @operation(elementwise=True)
