@@ -115,6 +115,7 @@ def select(b: Builder, flag: Atom, yes: Values, no: Values) -> Values:
 #     store s warp mine; sync                              of_each_warp: an array, one for each warp
 #     before = for 0 .. warp      (x => op x s[..])        what the warps before this one have
 #     whole  = for warp .. warps  (x => op x s[..]) before    what all have, the same in every warp
+#     all    = for 0 .. warps     (x => op x s[..])        the same, where nothing else is needed
 #
 # Outside of `for_all`, in code that every warp of the block runs.
 
@@ -130,13 +131,23 @@ def of_each_warp(b: Builder, warp: Atom, mine: Values, warps: int) -> Pull:
 def meet(b: Builder, operator: Operator, mine: Values, warps: int) -> tuple[Values, Values]:
     """What the warps before this one have, and what all have, combined in the order of warps."""
     warp = b.emit(WarpIndex())[0]
-    held = of_each_warp(b, warp, mine, warps)
+    step = _step_over(operator, of_each_warp(b, warp, mine, warps))
+    before = fold(b, index(0), warp, operator.neutral, step, hint="w")
+    return before, fold(b, warp, index(warps), before, step, hint="w")
 
+
+def meet_all(b: Builder, operator: Operator, mine: Values, warps: int) -> Values:
+    """What all warps have, combined in their order. No step differs between them, so control that
+    depends on it is the same in all."""
+    held = of_each_warp(b, b.emit(WarpIndex())[0], mine, warps)
+    return fold(b, index(0), index(warps), operator.neutral, _step_over(operator, held), hint="w")
+
+
+def _step_over(operator: Operator, held: Pull) -> Callable[[Builder, Atom, Values], Values]:
     def step(c: Builder, w: Atom, before: Values) -> Values:
         return operator.combine(c, before, held.at(c, w))
 
-    before = fold(b, index(0), warp, operator.neutral, step, hint="w")
-    return before, fold(b, warp, index(warps), before, step, hint="w")
+    return step
 
 
 def by_first_warp(

@@ -6,16 +6,19 @@
     __shfl_sync          store to local memory, barrier, load, barrier
 
 Every barrier synchronises the whole work-group, even the barrier of a warp. So every loop around a
-collective must take the same iterations in all warps of the group. The lowering's walk
-(`lower/traverse/steps.py`) and `kernel_passes/steps.py` ensure that.
+collective must take the same iterations in all warps of the group, and every branch must be the
+same. The lowering's walk (`lower/traverse/steps.py`) and `kernel_passes/steps.py` ensure that, and
+`emit` refuses other kernels: their values would be wrong.
 """
 
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect, KernelText, Values
 from flatweave.codegen.c.memory import from_memory
 from flatweave.codegen.c.program import emit_unit
+from flatweave.kernel_ir.lane_facts import missed
 from flatweave.kernel_ir.syntax import Unit
 
 PRELUDE = """\
@@ -43,6 +46,13 @@ ATOMICS = {"minimum": "min", "maximum": "max", "exchange": "xchg"}
 
 def emit(unit: Unit, wide: bool = False) -> str:
     """The text of a program with all kernels of the unit, `wide` with indices of 64 bits."""
+    for kernel in unit.complete().kernels:
+        for let, around in missed(kernel.body):
+            raise CompilerBug(
+                f"in {kernel.name}, not all warps of a block come to {let.op.name}: the "
+                f"{around.op.name} around it differs between them.",
+                where=let.where,
+            )
     return emit_unit(unit, OPENCL_C, wide)
 
 

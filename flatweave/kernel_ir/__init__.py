@@ -7,7 +7,7 @@ Here are its operations, their text and the rules that a unit keeps; what writes
     hierarchy.py     levels of the machine; host.py: the host's program
     warp_ops.py      what lanes do together; memory_ops.py: updates, prefetches, words for others
     arrays.py        Python values that write kernel IR
-    lane_facts.py    which variables differ between lanes, and what they are multiples of
+    lane_facts.py    which variables differ between lanes, where not all warps of a block come
     text.py, verify.py
 """
 

@@ -1,16 +1,18 @@
-"""What is known of variables before a kernel runs: which differ between lanes, and multiples."""
+"""What is known before a kernel runs: what variables are multiples of, which of them differ between
+lanes and warps, and where not all warps of a block come."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from flatweave.base.dtypes import DType
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
 from flatweave.kernel_ir.op import Gives, KernelOp
-from flatweave.kernel_ir.syntax import Call, Lane, Lanes, WarpIndex
+from flatweave.kernel_ir.syntax import Call, Lane, Lanes, StoreCompact, Sync, WarpIndex
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 # How many low bits of each integer of a kernel are known to be zero: what it is a multiple of.
 #
@@ -121,6 +123,10 @@ def _is_power(value: int) -> bool:
 #     for_all warp n (w =>    w differs between the warps
 #     for_all thread n (i =>  i differs between the lanes, between the warps if all share
 #
+#     e = add s n             differs as s and n do
+#     d = sub e s             differs as n does
+#     for s e 1               the number of iterations differs as n does
+#
 # What is the same for all threads of a warp differs at most between the warps, and what is the
 # same for all threads of a block does not differ at all (`same_for`). A loop's state differs when
 # its first value or an iteration makes it differ, or when lanes have different numbers of
@@ -138,6 +144,7 @@ class Variation:
 
     def __init__(self, body: Lambda) -> None:
         self._marks: dict[Var, Marks] = {}
+        self._sums: dict[Var, Sequence[Atom]] = {}  # the terms of each sum
         self._width = 1
         self._in_single_warps = False  # inside the code of single warps
         before = -1
@@ -163,7 +170,14 @@ class Variation:
             case While(condition=condition):
                 return self.of(*condition.results)
             case For(lo=lo, hi=hi, step=step):
-                return self.of(lo, hi, step)
+                return self._of_difference(hi, lo) | self.of(step)
+
+    def _of_difference(self, a: Atom, b: Atom) -> Marks:
+        """The marks of a - b: of the other term, where a is a sum and b one of its terms."""
+        match self._sums.get(a) if isinstance(a, Var) else None:
+            case (x, y) if b in (x, y):
+                return self.of(y if x == b else x)
+        return self.of(a, b)
 
     def _total(self) -> int:
         return sum(len(marks) for marks in self._marks.values())
@@ -188,7 +202,7 @@ class Variation:
                 self._loop(let, body, body.params, init)
                 self._loop(let, condition, condition.params, body.params)
             case For(body=body, init=init):
-                self._add(body.params[:1], self.turns(let.op))
+                self._add(body.params[:1], self.turns(let.op) | self.of(let.op.lo))
                 self._loop(let, body, body.params[1:], init)
             case Lanes(width=width, body=body):
                 outside, self._width = self._width, width
@@ -205,6 +219,8 @@ class Variation:
                 for var, result in zip(let.vars, fn.results, strict=True):
                     self._add((var,), self.of(result))
             case _:
+                if isinstance(let.op, Apply) and let.op.fn == "add" and _is_integer(let.vars[0]):
+                    self._sums[let.vars[0]] = let.op.args
                 self._add(let.vars, self._result(let.op))
                 for fn in lambdas_in(let.op):
                     self._visit(fn)
@@ -235,6 +251,8 @@ class Variation:
         """The marks of what an op without bodies of control gives."""
         marks = self.of(*atoms_in(op))
         match op:
+            case Apply(fn="sub", args=(a, b)):
+                return self._of_difference(a, b)
             case WarpIndex() | WarpShared():
                 return BY_WARP
             case Local() | ThreadMemory() | Atomic():
@@ -244,3 +262,44 @@ class Variation:
             case KernelOp(gives=Gives.BY_LANE) if self._width > 1:
                 return marks | BY_LANE
         return marks
+
+
+def _is_integer(var: Var) -> bool:
+    return isinstance(var.type, DType) and var.type.is_integer
+
+
+# Where threads wait for each other, and where some warps of a block do not come.
+#
+#     if p (() => t = count_lanes q)        p is the same in all warps     all of them count
+#                                           p differs between warps        `missed`
+#
+# If a warp can wait for its own lanes only, both are right. If each barrier is one of the block,
+# the second has no meaning: some warps wait where others never arrive.
+
+
+def waits(op: Op) -> bool:
+    """Whether a machine whose lanes exchange values in memory puts a barrier here."""
+    return isinstance(op, Sync | StoreCompact) or (isinstance(op, KernelOp) and op.together)
+
+
+def meets(*lets: Let) -> bool:
+    """Whether threads wait for each other in some code."""
+    return any(waits(let.op) for let in walk_lets(Lambda((), lets, ())))
+
+
+def missed(body: Lambda) -> Iterator[tuple[Let, Let]]:
+    """The lets of a kernel at which threads wait although not all warps of a block come there, each
+    with the control around it that differs between warps."""
+    if any(isinstance(let.op, If | While | For) and meets(let) for let in walk_lets(body)):
+        yield from _missed(Variation(body), body, None)
+
+
+def _missed(variation: Variation, fn: Lambda, around: Let | None) -> Iterator[tuple[Let, Let]]:
+    for let in fn.lets:
+        if around is not None and waits(let.op):
+            yield let, around
+        inside = around
+        if isinstance(let.op, If | While | For) and "warp" in variation.turns(let.op):
+            inside = let
+        for inner in lambdas_in(let.op):
+            yield from _missed(variation, inner, inside)

@@ -23,6 +23,7 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.lane_facts import meets
 from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import (
     Call,
@@ -36,7 +37,7 @@ from flatweave.kernel_ir.syntax import (
     Unit,
     WarpIndex,
 )
-from flatweave.kernel_passes.steps import Registers, emit_guarded, expect_together, meets, parts
+from flatweave.kernel_passes.steps import Registers, emit_guarded, expect_together, parts
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
@@ -241,7 +242,7 @@ class Distributor(Writer):
         count, warps, fn = self.renaming.atom(op.count), self.shape.warps, op.body
         again = not _is_one_turn(index(0), count, warps) and self.shape.simt
         waits = again and any(isinstance(let.op, WarpShared) for let in walk_lets(fn))
-        guarded = meets(fn) and not self.shape.warps_meet_alone
+        guarded = meets(*fn.lets) and not self.shape.warps_meet_alone
         self.of_warp = True
 
         def turn(c: Builder, base: Atom) -> None:

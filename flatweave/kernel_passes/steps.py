@@ -20,14 +20,14 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import ForAll, Local, WarpShared
-from flatweave.kernel_ir.lane_facts import BITS, Variation, zeros_in
+from flatweave.kernel_ir.lane_facts import BITS, Variation, meets, missed, zeros_in
 from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.op import KernelOp
-from flatweave.kernel_ir.syntax import Lanes, Load, Store, StoreCompact, Sync
+from flatweave.kernel_ir.syntax import Lanes, Load, Store, Sync
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
 MOST_LANES = 128
@@ -181,23 +181,13 @@ def parts(op: ForAll, count: Atom, registers: Registers) -> list[tuple[int, int 
 
 def expect_together(body: Lambda) -> None:
     """Refuse code in which some warps of a block meet where others do not come."""
-    _expect_together(Variation(body), body, None)
-
-
-def _expect_together(variation: Variation, fn: Lambda, around: Let | None) -> None:
-    for let in fn.lets:
-        if _waits(let.op) and around is not None:
-            raise Unsupported(
-                f"warps meet at {let.op.name} inside {around.op.name}, which turns otherwise in "
-                "one warp than in another; here all warps of a block meet at once.",
-                where=let.where,
-                remedy="Let all warps take the same turns, and work only in those that are theirs.",
-            )
-        inside = around
-        if isinstance(let.op, If | While | For) and "warp" in variation.turns(let.op):
-            inside = let
-        for inner in lambdas_in(let.op):
-            _expect_together(variation, inner, inside)
+    for let, around in missed(body):
+        raise Unsupported(
+            f"warps meet at {let.op.name} inside {around.op.name}, which turns otherwise in "
+            "one warp than in another; here all warps of a block meet at once.",
+            where=let.where,
+            remedy="Let all warps take the same turns, and work only in those that are theirs.",
+        )
 
 
 class Emitter(Protocol):
@@ -207,16 +197,6 @@ class Emitter(Protocol):
 
     def body(self, b: Builder, lets: Sequence[Let]) -> None:
         """Emit lets."""
-
-
-def meets(fn: Lambda) -> bool:
-    """Whether threads wait for each other in a body."""
-    return any(_waits(let.op) for let in walk_lets(fn))
-
-
-def _waits(op: Op) -> bool:
-    """Whether a machine whose lanes meet in memory puts a barrier here."""
-    return isinstance(op, Sync | StoreCompact) or (isinstance(op, KernelOp) and op.together)
 
 
 def emit_guarded(
@@ -230,17 +210,13 @@ def emit_guarded(
     for k, let in enumerate(lets):
         if isinstance(let.op, WarpShared):
             e.body(b, [let])
-        elif not _meets(let):
+        elif not meets(let):
             waiting.append(let)
         else:
             _emit_if(e, b, waiting, Lambda((), tuple(lets[k:]), tuple(results)), active)
             waiting = []
             _emit_meeting(e, b, let, active)
     _emit_if(e, b, waiting, Lambda((), (), tuple(results)), active)
-
-
-def _meets(let: Let) -> bool:
-    return meets(Lambda((), (let,), ()))
 
 
 def _emit_if(

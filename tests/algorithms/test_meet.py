@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from flatweave.algorithms.operator import addition, by_first_warp, meet
+from flatweave.algorithms.operator import addition, by_first_warp, meet, meet_all
 from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.lane_facts import Variation
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Store, WarpIndex
 from flatweave.kernel_ir.text import print_kernel
 from flatweave.kernel_ir.verify import verify
@@ -55,17 +56,27 @@ def test_warps_meet(warps):
 
     def write(b, n, xs, ys):
         warp = b.emit(WarpIndex())[0]
-        before, whole = meet(b, addition(), (b.add(warp, index(3)),), warps)
-        b.emit(Store(ys[0], warp, before[0]))
-        b.emit(Store(ys[1], warp, whole[0]))
+        mine = (b.add(warp, index(3)),)
+        before, whole = meet(b, addition(), mine, warps)
+        values = *before, *whole, *meet_all(b, addition(), mine, warps)
+        for buffer, value in zip(ys, values, strict=True):
+            b.emit(Store(buffer, warp, value))
 
-    unit = staged(write, (), (i64, i64))
+    unit = staged(write, (), (i64,) * 3)
     kernel = unit.kernels[0]
     made = Kernel(kernel.name, kernel.params, kernel.body, warps)
     unit = type(unit)(unit.host, (made,))
     verify(unit)
-    before, whole = run(unit, [0, warps], seed=1)
+    before, *both = run(unit, [0, warps], seed=1)
     mine = np.arange(warps) + 3
 
     assert before.tolist() == (np.cumsum(mine) - mine).tolist()
-    assert whole.tolist() == [mine.sum()] * warps
+    assert [whole.tolist() for whole in both] == [[mine.sum()] * warps] * 2
+
+
+def test_what_all_warps_have_is_the_same_in_all():
+    """As is the control that depends on it."""
+    b = Builder()
+    (found,) = meet_all(b, addition(), b.emit(WarpIndex()), 8)
+
+    assert not Variation(Lambda((), tuple(b.lets), ())).of(found)

@@ -8,6 +8,8 @@ import pytest
 import flatweave as fw
 from flatweave.array_ir.fault import Fault
 from flatweave.base.dtypes import DTYPES
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen import opencl
 from flatweave.lower.machine.machine import OPENCL
 from tests.codegen import scalar_programs
 from tests.codegen.device_programs import (
@@ -23,6 +25,7 @@ from tests.codegen.device_programs import (
     small_blocks,
     traced,
 )
+from tests.kernel_ir.units import one_kernel
 from tests.laws.programs import random_args, random_program
 from tests.quick import every
 
@@ -141,6 +144,36 @@ def test_a_fault_names_its_place():
 
     assert str(faults[0].where) == str(faults[1].where)
     assert str(faults[0]) == str(faults[1])
+
+
+def test_warps_sort_rows_by_different_code():
+    """Some warps have longer rows than others, or none: all of them come to the same barriers."""
+
+    def sorted_rows(x, ends):
+        return fw.map(fw.sort, fw.ragged(x, offsets=ends)).values
+
+    runnable = on_opencl(traced("rows", sorted_rows, np.arange(3), np.array([0, 1, 3])))
+    for count in (257, 300, 401):
+        ends = np.concatenate([[0], np.cumsum([9 * (k % 2 == 0) for k in range(count)])])
+        x = np.random.default_rng(count).permutation(ends[-1])
+        rows = np.split(x, ends[1:-1])
+
+        np.testing.assert_array_equal(
+            runnable.run(flat(x, ends))[-1], np.concatenate([np.sort(row) for row in rows])
+        )
+
+
+def test_a_kernel_that_some_warps_miss_is_refused():
+    """Rather than that its values are wrong."""
+    body = """
+        w: i64 = warp_index
+        p: bool = lt w 2
+        lanes 32 (() =>
+            if p (() =>
+                c: i64 = count_lanes p) (() => ()))
+    """
+    with pytest.raises(CompilerBug, match="not all warps of a block come to count_lanes"):
+        opencl.emit(one_kernel(body, warps=4))
 
 
 def test_negative_extents_are_refused():

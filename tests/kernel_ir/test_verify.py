@@ -151,3 +151,23 @@ def test_variation_is_found_through_loops():
     assert found == {
         "a": ["lane"], "b": ["warp"], "c": ["lane"], "d": ["lane"], "e": ["lane"], "f": [], "g": []
     }  # fmt: skip
+
+
+def test_variation_of_differences():
+    """A term of a sum that is subtracted again leaves the other one; floats are rounded."""
+    kernel = parse_kernel("""
+    kernel k(n: i64, x: f64) =>
+        w: i64 = warp_index
+        f: f64 = cast f64 w
+        e: i64 = add w n
+        a: i64 = sub e w
+        b: i64 = sub w e
+        g: f64 = add f x
+        c: f64 = sub g f
+        d: i64 = for w e 1 (i: i64, s: i64 => add s 1) [0]
+        h: i64 = for w n 1 (i: i64, t: i64 => add t 1) [0]
+    """)
+    variation = Variation(kernel.body)
+    vars_ = {let.vars[0].name: let.vars[0] for let in kernel.body.lets}
+
+    assert {name for name in "abcdh" if variation.of(vars_[name])} == {"b", "c", "h"}

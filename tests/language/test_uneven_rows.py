@@ -189,3 +189,14 @@ def test_sizes_that_cannot_be_counted():
     )
     with pytest.raises(fw.ExtentOverflowError, match="add up to more .* at element 1"):
         f(np.array([2**62, 2**62, 1]))
+
+
+@pytest.mark.parametrize("count", [257, 300, 1000])
+def test_sorts_where_every_other_row_is_empty(target, count):
+    """Few rows for each thread of a device, long ones next to short ones."""
+    ragged, rows = made([(9, 0, 3, 0)[k % 4] for k in range(count)])
+    f = fw.jit(lambda r: fw.map(lambda row: (fw.sort(row), fw.argsort(row)), r))
+    values, places = f(ragged)
+
+    same_rows(values, [np.sort(row) for row in rows])
+    same_rows(places, [np.argsort(row, kind="stable") for row in rows])

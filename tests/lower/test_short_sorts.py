@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.lower.machine.machine import CPU_AVX512, cpu
+from flatweave.kernel_ir.lane_facts import missed
+from flatweave.lower.machine.machine import CPU_AVX512, OPENCL, cpu
 from flatweave.lower.sort.short_rows import few_elements
 from flatweave.ops import Sort
 from flatweave.terms.traverse import walk_lets
+from tests.codegen.device_programs import lowered, traced
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.test_sorting import order_of, same_bits, samples, sorted_values
 
@@ -54,6 +56,20 @@ def test_one_launch_sorts_what_is_short():
     made = [name for name, _, there in sort.stages(short).launched if there]
     assert len(made) == 2
     assert "network" not in launched(sort, long)
+
+
+def test_all_warps_come_to_each_collective():
+    """Which code sorts the rows of a warp depends on their lengths, which are counted before; so
+    does how a block looks for rows. On OpenCL each barrier is one of the block."""
+
+    def rows(x, ends):
+        return fw.map(fw.argsort, fw.ragged(x, offsets=ends)).values
+
+    made = traced("rows", rows, np.arange(3), np.array([0, 1, 3]))
+    kernels = lowered(made, OPENCL).unit.complete().kernels
+
+    assert any(kernel.name.endswith("_of_16") for kernel in kernels)
+    assert not [(kernel.name, at) for kernel in kernels for at in missed(kernel.body)]
 
 
 def test_the_array_is_the_callers():

@@ -302,16 +302,22 @@ class _Rows:
     def _shortest(
         self, b: Builder, kernel: KernelBuilder, places: int, width: int, start: Atom, length: Atom
     ) -> None:
-        """Sort the rows of a step by the code for the longest one, up to `places` elements."""
-        if not self.offsets or places == LENGTHS[0]:
-            self._sort(b, kernel, places, start, length)
-            return
-        fewer = places // 2
-        longer = count_lanes(b, b.apply("gt", length, index(fewer)), width)
-        is_longer = b.apply("gt", longer, index(0))
-        with b.branches(is_longer) as (whole, half):
-            self._sort(whole, kernel, places, start, length)
-            self._shortest(half, kernel, fewer, width, start, length)
+        """Sort the rows of a step by the code for the longest one, up to `places` elements. Lanes
+        are counted before the branches, which warps take differently: all warps come to a count."""
+        sizes = [places]
+        while self.offsets and sizes[-1] > LENGTHS[0]:
+            sizes.append(sizes[-1] // 2)
+        counts = [count_lanes(b, b.apply("gt", length, index(size)), width) for size in sizes[1:]]
+        longer = [b.apply("gt", count, index(0)) for count in counts]
+
+        def sort(c: Builder, number: int) -> None:
+            if number == len(longer):
+                return self._sort(c, kernel, sizes[number], start, length)
+            with c.branches(longer[number]) as (whole, half):
+                self._sort(whole, kernel, sizes[number], start, length)
+                sort(half, number + 1)
+
+        sort(b, 0)
 
     def _copy_longer(self, b: Builder, kernel: KernelBuilder, start: Atom, length: Atom) -> Atom:
         """Copy rows that are too long, and return the lengths to sort, 0 for those."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flatweave.algorithms.operator import meet, on_first_warp
+from flatweave.algorithms.operator import meet_all, on_first_warp
 from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import in_lanes, store_each
@@ -280,7 +280,7 @@ class LastPass:
 
         if warps == 1:
             return leave(writer.b)
-        values = meet(writer.b, writer.joint_operator(records), values, warps)[1]
+        values = meet_all(writer.b, writer.joint_operator(records), values, warps)
         on_first_warp(writer.b, leave)
 
 

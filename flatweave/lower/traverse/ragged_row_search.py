@@ -11,7 +11,7 @@ for threads, and for rows that are shorter than a step.
 
 from __future__ import annotations
 
-from flatweave.algorithms.operator import Operator, addition, meet
+from flatweave.algorithms.operator import Operator, addition, meet_all
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Values
@@ -217,7 +217,7 @@ class ByCost(AlongRows):
         found = walk.in_lanes(b, width, index(0), seen, (index(0),) * 2, act, each=1)
         mine = (*found, marks.most_between(b, lo, hi))
         if machine.warps > 1:
-            mine = meet(b, TURNS, mine, machine.warps)[1]
+            mine = meet_all(b, TURNS, mine, machine.warps)
         all_ = [b.apply("floordiv", b.mul(turns, groups), some) for turns in mine[:2]]
         none = b.sub(hi, lo)
         turns = [b.apply("select", pays, turns, none) for turns in all_]

@@ -100,7 +100,7 @@ void k_t_23(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
     bool s_70 = false;
     double s_71 = 0.0;
     double s_72 = 0.0;
-    for (int32_t w_73 = 0; w_73 < t_69; w_73 += 1) {
+    for (int32_t w_73 = 0; w_73 < 4; w_73 += 1) {
         const bool t_74 = (t_6[w_73] != 0);
         const double t_75 = t_7[w_73];
         const double t_76 = t_8[w_73];
@@ -116,31 +116,12 @@ void k_t_23(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
         s_71 = t_82;
         s_72 = t_83;
     }
-    bool s_85 = s_70;
-    double s_86 = s_71;
-    double s_87 = s_72;
-    for (int32_t w_88 = t_69; w_88 < 4; w_88 += 1) {
-        const bool t_89 = (t_6[w_88] != 0);
-        const double t_90 = t_7[w_88];
-        const double t_91 = t_8[w_88];
-        const double t_92 = (s_86 * t_90);
-        const double t_93 = (s_87 * t_90);
-        const double t_94 = (t_93 + t_91);
-        const double t_95 = (s_85 ? t_92 : t_90);
-        const double t_96 = (s_85 ? t_94 : t_91);
-        const double t_97 = (t_89 ? t_95 : s_86);
-        const double t_98 = (t_89 ? t_96 : s_87);
-        const bool t_99 = ((bool)(s_85 | t_89));
-        s_85 = t_99;
-        s_86 = t_97;
-        s_87 = t_98;
-    }
-    const int32_t t_100 = fw_warp;
-    const bool t_101 = (t_100 == 0);
-    if (t_101) {
-        if (fw_lane == 0) { buffer_3[t_11] = (uint8_t)s_85; }
-        if (fw_lane == 0) { buffer_4[t_11] = s_86; }
-        if (fw_lane == 0) { buffer_5[t_11] = s_87; }
+    const int32_t t_85 = fw_warp;
+    const bool t_86 = (t_85 == 0);
+    if (t_86) {
+        if (fw_lane == 0) { buffer_3[t_11] = (uint8_t)s_70; }
+        if (fw_lane == 0) { buffer_4[t_11] = s_71; }
+        if (fw_lane == 0) { buffer_5[t_11] = s_72; }
     }
 }
 
@@ -350,57 +331,57 @@ void k_t_23_partials(__global int64_t *fw_status, __global uint8_t *buffer_0, __
             const int32_t t_116 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_38));
             bool t_117;
             double t_118;
-            double t_119;
+            double t_112_;
             if (t_50) {
-                const bool t_120 = (buffer_0[t_116] != 0);
-                const double t_121 = buffer_1[t_116];
-                const double t_122 = buffer_2[t_116];
-                t_117 = t_120;
-                t_118 = t_121;
-                t_119 = t_122;
+                const bool t_119 = (buffer_0[t_116] != 0);
+                const double t_120 = buffer_1[t_116];
+                const double t_121 = buffer_2[t_116];
+                t_117 = t_119;
+                t_118 = t_120;
+                t_112_ = t_121;
             } else {
                 t_117 = false;
                 t_118 = 0.0;
-                t_119 = 0.0;
+                t_112_ = 0.0;
             }
-            const int32_t t_123 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_39));
-            bool t_124;
+            const int32_t t_122 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_39));
+            bool t_123;
+            double t_124;
             double t_125;
-            double t_126;
             if (t_51) {
-                const bool t_127 = (buffer_0[t_123] != 0);
-                const double t_128 = buffer_1[t_123];
-                const double t_129 = buffer_2[t_123];
+                const bool t_126 = (buffer_0[t_122] != 0);
+                const double t_127 = buffer_1[t_122];
+                const double t_128 = buffer_2[t_122];
+                t_123 = t_126;
                 t_124 = t_127;
                 t_125 = t_128;
-                t_126 = t_129;
             } else {
-                t_124 = false;
+                t_123 = false;
+                t_124 = 0.0;
                 t_125 = 0.0;
-                t_126 = 0.0;
             }
-            const int32_t t_130 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_40));
-            bool t_131;
+            const int32_t t_129 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_40));
+            bool t_130;
+            double t_131;
             double t_132;
-            double t_133;
             if (t_52) {
-                const bool t_134 = (buffer_0[t_130] != 0);
-                const double t_135 = buffer_1[t_130];
-                const double t_136 = buffer_2[t_130];
+                const bool t_133 = (buffer_0[t_129] != 0);
+                const double t_134 = buffer_1[t_129];
+                const double t_135 = buffer_2[t_129];
+                t_130 = t_133;
                 t_131 = t_134;
                 t_132 = t_135;
-                t_133 = t_136;
             } else {
-                t_131 = false;
+                t_130 = false;
+                t_131 = 0.0;
                 t_132 = 0.0;
-                t_133 = 0.0;
             }
-            const double t_137 = (t_55 * t_62);
-            const double t_138 = (t_56 * t_62);
-            const double t_139 = (t_138 + t_63);
-            const double t_130_ = (t_54 ? t_137 : t_62);
-            const double t_140 = (t_54 ? t_139 : t_63);
-            const double t_141 = (t_61 ? t_130_ : t_55);
+            const double t_136 = (t_55 * t_62);
+            const double t_137 = (t_56 * t_62);
+            const double t_138 = (t_137 + t_63);
+            const double t_139 = (t_54 ? t_136 : t_62);
+            const double t_140 = (t_54 ? t_138 : t_63);
+            const double t_141 = (t_61 ? t_139 : t_55);
             const double t_142 = (t_61 ? t_140 : t_56);
             const bool t_143 = ((bool)(t_54 | t_61));
             const double t_144 = (t_141 * t_69);
@@ -461,28 +442,28 @@ void k_t_23_partials(__global int64_t *fw_status, __global uint8_t *buffer_0, __
             const bool t_199 = ((bool)(t_191 | t_110));
             const double t_200 = (t_197 * t_118);
             const double t_201 = (t_198 * t_118);
-            const double t_202 = (t_201 + t_119);
+            const double t_202 = (t_201 + t_112_);
             const double t_203 = (t_199 ? t_200 : t_118);
-            const double t_204 = (t_199 ? t_202 : t_119);
+            const double t_204 = (t_199 ? t_202 : t_112_);
             const double t_205 = (t_117 ? t_203 : t_197);
             const double t_206 = (t_117 ? t_204 : t_198);
             const bool t_207 = ((bool)(t_199 | t_117));
-            const double t_208 = (t_205 * t_125);
-            const double t_209 = (t_206 * t_125);
-            const double t_210 = (t_209 + t_126);
-            const double t_211 = (t_207 ? t_208 : t_125);
-            const double t_212 = (t_207 ? t_210 : t_126);
-            const double t_213 = (t_124 ? t_211 : t_205);
-            const double t_214 = (t_124 ? t_212 : t_206);
-            const bool t_215 = ((bool)(t_207 | t_124));
-            const double t_216 = (t_213 * t_132);
-            const double t_217 = (t_214 * t_132);
-            const double t_218 = (t_217 + t_133);
-            const double t_219 = (t_215 ? t_216 : t_132);
-            const double t_220 = (t_215 ? t_218 : t_133);
-            const double t_221 = (t_131 ? t_219 : t_213);
-            const double t_222 = (t_131 ? t_220 : t_214);
-            const bool t_223 = ((bool)(t_215 | t_131));
+            const double t_208 = (t_205 * t_124);
+            const double t_209 = (t_206 * t_124);
+            const double t_210 = (t_209 + t_125);
+            const double t_211 = (t_207 ? t_208 : t_124);
+            const double t_212 = (t_207 ? t_210 : t_125);
+            const double t_213 = (t_123 ? t_211 : t_205);
+            const double t_214 = (t_123 ? t_212 : t_206);
+            const bool t_215 = ((bool)(t_207 | t_123));
+            const double t_216 = (t_213 * t_131);
+            const double t_217 = (t_214 * t_131);
+            const double t_218 = (t_217 + t_132);
+            const double t_219 = (t_215 ? t_216 : t_131);
+            const double t_220 = (t_215 ? t_218 : t_132);
+            const double t_221 = (t_130 ? t_219 : t_213);
+            const double t_222 = (t_130 ? t_220 : t_214);
+            const bool t_223 = ((bool)(t_215 | t_130));
             fw_x0_bool[fw_thread] = t_223;
             fw_x1_f64[fw_thread] = t_221;
             fw_x2_f64[fw_thread] = t_222;

@@ -106,7 +106,7 @@ k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *__restr
     bool s_79 = false;
     double s_80 = 0.0;
     double s_81 = 0.0;
-    for (int32_t w_82 = 0; w_82 < t_78; w_82 += 1) {
+    for (int32_t w_82 = 0; w_82 < 8; w_82 += 1) {
         const bool t_83 = (t_6[w_82] != 0);
         const double t_84 = t_7[w_82];
         const double t_85 = t_8[w_82];
@@ -122,31 +122,12 @@ k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *__restr
         s_80 = t_91;
         s_81 = t_92;
     }
-    bool s_94 = s_79;
-    double s_95 = s_80;
-    double s_96 = s_81;
-    for (int32_t w_97 = t_78; w_97 < 8; w_97 += 1) {
-        const bool t_98 = (t_6[w_97] != 0);
-        const double t_99 = t_7[w_97];
-        const double t_100 = t_8[w_97];
-        const double t_101 = (s_95 * t_99);
-        const double t_102 = (s_96 * t_99);
-        const double t_103 = (t_102 + t_100);
-        const double t_104 = (s_94 ? t_101 : t_99);
-        const double t_105 = (s_94 ? t_103 : t_100);
-        const double t_106 = (t_98 ? t_104 : s_95);
-        const double t_107 = (t_98 ? t_105 : s_96);
-        const bool t_108 = ((bool)(s_94 | t_98));
-        s_94 = t_108;
-        s_95 = t_106;
-        s_96 = t_107;
-    }
-    const int32_t t_109 = fw_warp;
-    const bool t_110 = (t_109 == 0);
-    if (t_110) {
-        if (fw_lane == 0) { buffer_3[t_11] = (uint8_t)s_94; }
-        if (fw_lane == 0) { buffer_4[t_11] = s_95; }
-        if (fw_lane == 0) { buffer_5[t_11] = s_96; }
+    const int32_t t_94 = fw_warp;
+    const bool t_95 = (t_94 == 0);
+    if (t_95) {
+        if (fw_lane == 0) { buffer_3[t_11] = (uint8_t)s_79; }
+        if (fw_lane == 0) { buffer_4[t_11] = s_80; }
+        if (fw_lane == 0) { buffer_5[t_11] = s_81; }
     }
 }
 
@@ -353,57 +334,57 @@ k_t_23_partials(int64_t *fw_status, uint8_t *__restrict__ buffer_0, double *__re
             const int32_t t_116 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_38));
             bool t_117;
             double t_118;
-            double t_119;
+            double t_112_;
             if (t_50) {
-                const bool t_120 = (buffer_0[t_116] != 0);
-                const double t_121 = buffer_1[t_116];
-                const double t_122 = buffer_2[t_116];
-                t_117 = t_120;
-                t_118 = t_121;
-                t_119 = t_122;
+                const bool t_119 = (buffer_0[t_116] != 0);
+                const double t_120 = buffer_1[t_116];
+                const double t_121 = buffer_2[t_116];
+                t_117 = t_119;
+                t_118 = t_120;
+                t_112_ = t_121;
             } else {
                 t_117 = false;
                 t_118 = 0.0;
-                t_119 = 0.0;
+                t_112_ = 0.0;
             }
-            const int32_t t_123 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_39));
-            bool t_124;
+            const int32_t t_122 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_39));
+            bool t_123;
+            double t_124;
             double t_125;
-            double t_126;
             if (t_51) {
-                const bool t_127 = (buffer_0[t_123] != 0);
-                const double t_128 = buffer_1[t_123];
-                const double t_129 = buffer_2[t_123];
+                const bool t_126 = (buffer_0[t_122] != 0);
+                const double t_127 = buffer_1[t_122];
+                const double t_128 = buffer_2[t_122];
+                t_123 = t_126;
                 t_124 = t_127;
                 t_125 = t_128;
-                t_126 = t_129;
             } else {
-                t_124 = false;
+                t_123 = false;
+                t_124 = 0.0;
                 t_125 = 0.0;
-                t_126 = 0.0;
             }
-            const int32_t t_130 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_40));
-            bool t_131;
+            const int32_t t_129 = ((int32_t)((uint32_t)t_16 + (uint32_t)t_40));
+            bool t_130;
+            double t_131;
             double t_132;
-            double t_133;
             if (t_52) {
-                const bool t_134 = (buffer_0[t_130] != 0);
-                const double t_135 = buffer_1[t_130];
-                const double t_136 = buffer_2[t_130];
+                const bool t_133 = (buffer_0[t_129] != 0);
+                const double t_134 = buffer_1[t_129];
+                const double t_135 = buffer_2[t_129];
+                t_130 = t_133;
                 t_131 = t_134;
                 t_132 = t_135;
-                t_133 = t_136;
             } else {
-                t_131 = false;
+                t_130 = false;
+                t_131 = 0.0;
                 t_132 = 0.0;
-                t_133 = 0.0;
             }
-            const double t_137 = (t_55 * t_62);
-            const double t_138 = (t_56 * t_62);
-            const double t_139 = (t_138 + t_63);
-            const double t_130_ = (t_54 ? t_137 : t_62);
-            const double t_140 = (t_54 ? t_139 : t_63);
-            const double t_141 = (t_61 ? t_130_ : t_55);
+            const double t_136 = (t_55 * t_62);
+            const double t_137 = (t_56 * t_62);
+            const double t_138 = (t_137 + t_63);
+            const double t_139 = (t_54 ? t_136 : t_62);
+            const double t_140 = (t_54 ? t_138 : t_63);
+            const double t_141 = (t_61 ? t_139 : t_55);
             const double t_142 = (t_61 ? t_140 : t_56);
             const bool t_143 = ((bool)(t_54 | t_61));
             const double t_144 = (t_141 * t_69);
@@ -464,28 +445,28 @@ k_t_23_partials(int64_t *fw_status, uint8_t *__restrict__ buffer_0, double *__re
             const bool t_199 = ((bool)(t_191 | t_110));
             const double t_200 = (t_197 * t_118);
             const double t_201 = (t_198 * t_118);
-            const double t_202 = (t_201 + t_119);
+            const double t_202 = (t_201 + t_112_);
             const double t_203 = (t_199 ? t_200 : t_118);
-            const double t_204 = (t_199 ? t_202 : t_119);
+            const double t_204 = (t_199 ? t_202 : t_112_);
             const double t_205 = (t_117 ? t_203 : t_197);
             const double t_206 = (t_117 ? t_204 : t_198);
             const bool t_207 = ((bool)(t_199 | t_117));
-            const double t_208 = (t_205 * t_125);
-            const double t_209 = (t_206 * t_125);
-            const double t_210 = (t_209 + t_126);
-            const double t_211 = (t_207 ? t_208 : t_125);
-            const double t_212 = (t_207 ? t_210 : t_126);
-            const double t_213 = (t_124 ? t_211 : t_205);
-            const double t_214 = (t_124 ? t_212 : t_206);
-            const bool t_215 = ((bool)(t_207 | t_124));
-            const double t_216 = (t_213 * t_132);
-            const double t_217 = (t_214 * t_132);
-            const double t_218 = (t_217 + t_133);
-            const double t_219 = (t_215 ? t_216 : t_132);
-            const double t_220 = (t_215 ? t_218 : t_133);
-            const double t_221 = (t_131 ? t_219 : t_213);
-            const double t_222 = (t_131 ? t_220 : t_214);
-            const bool t_223 = ((bool)(t_215 | t_131));
+            const double t_208 = (t_205 * t_124);
+            const double t_209 = (t_206 * t_124);
+            const double t_210 = (t_209 + t_125);
+            const double t_211 = (t_207 ? t_208 : t_124);
+            const double t_212 = (t_207 ? t_210 : t_125);
+            const double t_213 = (t_123 ? t_211 : t_205);
+            const double t_214 = (t_123 ? t_212 : t_206);
+            const bool t_215 = ((bool)(t_207 | t_123));
+            const double t_216 = (t_213 * t_131);
+            const double t_217 = (t_214 * t_131);
+            const double t_218 = (t_217 + t_132);
+            const double t_219 = (t_215 ? t_216 : t_131);
+            const double t_220 = (t_215 ? t_218 : t_132);
+            const double t_221 = (t_130 ? t_219 : t_213);
+            const double t_222 = (t_130 ? t_220 : t_214);
+            const bool t_223 = ((bool)(t_215 | t_130));
             bool t_224;
             double t_225;
             double t_226;
