@@ -14,6 +14,7 @@ from typing import Any
 
 import flatweave as fw
 from flatweave.tables.keys import (
+    ascend,
     both_sides,
     coded,
     columns,
@@ -100,9 +101,8 @@ def join(left: Any, right: Any, how: str = "inner") -> Any:
 def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[Any, Any, Any]:
     """The number of the key of each left element, and of each right one; how many numbers there
     may be."""
-    arrays = list(map(plain, left))
-    one_length(arrays, who, "keys")
-    n = arrays[0].shape[0]
+    one_length(list(map(plain, left)), who, "keys")
+    n = plain(left[0]).shape[0]
     both = tuple(coded(fw.concat([a, b]))[0] for a, b in zip(left, right, strict=True))
     index, count = some_numbers(both, who)
     return index[:n], index[n:], count
@@ -215,7 +215,7 @@ def _asof(
     n, m = mine.shape[0], theirs.shape[0]
     if by is None:
         own, order, starts, ends = None, None, fw.full(n, 0), fw.full(n, m)
-        own_begins, begins = fw.iota(n) == 0, fw.iota(m) == 0
+        own_begins, begins = None, None
     else:
         one_length([mine, *map(plain, by[0])], "join_asof", "keys")
         one_length([theirs, *map(plain, by[1])], "join_asof", "keys")
@@ -223,8 +223,8 @@ def _asof(
         (own, _), (order, offsets) = by_number(my_group, count), by_number(their_group, count)
         own_begins, begins = changed(my_group[own]), changed(their_group[order])
         starts, ends = offsets[my_group], offsets[my_group + 1]
-    _ascending(mine, own, own_begins, "left")
-    _ascending(theirs, order, begins, "right")
+    ascend(mine, "left keys of join_asof", own, own_begins)
+    ascend(theirs, "right keys of join_asof", order, begins)
     if tolerance is not None:
         tolerance = plain(tolerance)
         fw.check(tolerance >= 0, "the tolerance of join_asof is negative.",
@@ -272,21 +272,6 @@ def _asof(
 def _element(order: Any, position: Any) -> Any:
     """The element at a position in an order, -1 for none; without an order the position."""
     return position if order is None else fw.gather(order, position, default=-1)
-
-
-def _ascending(keys: Any, order: Any, begins: Any, side: str) -> None:
-    """Stop the program where keys of a group descend, or are NaN; `order` has them group by group.
-    """
-    held = keys if order is None else keys[order]
-    good = fw.map(
-        lambda first, before, key: fw.where(first, key == key, before <= key),
-        begins, fw.shift(held, -1), held,
-    )  # fmt: skip
-    fw.check(
-        good if order is None else fw.scatter(good, order, good),
-        f"the {side} keys of join_asof must ascend, but element {{0}} is less than the one"
-        " before it, or NaN.", remedy="Sort by them first: order = fw.argsort(keys).",
-    )  # fmt: skip
 
 
 def _distance(mine: Any, theirs: Any, order: Any, at: Any) -> Any:

@@ -61,15 +61,14 @@ def column(key: Any) -> tuple[Any, Restore]:
     """One key column."""
     if isinstance(key, Categories):
         return _coded(key.codes, key.categories)
-    if isinstance(key, fw.Array | Nullable) or hasattr(key, "ticks") or is_text(key):
+    is_native = isinstance(key, np.ndarray) and key.dtype.kind not in "OMmUT"
+    if is_native or isinstance(key, fw.Array | Nullable) or hasattr(key, "ticks") or is_text(key):
         return key, _same
     dictionary = _dictionary(key)
     if dictionary is not None:
         return _coded(*dictionary)
     if has_text(key):
         return fw.Strings(key), _same
-    if isinstance(key, np.ndarray) and key.dtype.kind not in "OMm":
-        return key, _same
     found = Nullable(key)
     return (found if not bool(fw.all(found.valid)) else found.values), _same
 
@@ -309,6 +308,22 @@ def whole(number: Any, what: str) -> Any:
     if not fw.isdtype(found.dtype, "integral"):
         raise fw.DTypeError.here(f"{what} must be an integer, got {found.dtype}.", "Round it.")
     return found
+
+
+def ascend(keys: Any, what: str, order: Any = None, begins: Any = None) -> None:
+    """Stop the program where keys descend, or are NaN: those of each group, if `order` has the keys
+    group by group, and `begins` says where a group begins."""
+    held = keys if order is None else keys[order]
+    begins = fw.iota(held.shape[0]) == 0 if begins is None else begins
+    good = fw.map(
+        lambda first, before, key: fw.where(first, key == key, before <= key),
+        begins, fw.shift(held, -1), held,
+    )  # fmt: skip
+    fw.check(
+        good if order is None else fw.scatter(good, order, good),
+        f"the {what} must ascend, but element {{0}} is less than the one before it, or NaN.",
+        remedy="Sort by them first: order = fw.argsort(keys).",
+    )  # fmt: skip
 
 
 def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.keys import far, in_unit_of, one_length, plain, whole
+from flatweave.tables.keys import ascend, far, in_unit_of, one_length, plain, whole
 from flatweave.tables.selection import one_of, worst
 
 CLOSED = {  # the sides on which times equal to the ends of a window are searched
@@ -108,12 +108,3 @@ def _rolling_by(xs: Any, times: Any, width: Any, closed: str) -> Any:
         starts = fw.where(room < span.astype(fw.u64), 0, starts)
     ends = fw.searchsorted(now, now, side=last)
     return _cut(array, fw.minimum(starts, ends), ends)
-
-
-def ascend(keys: Any, what: str) -> None:
-    """Stop the program where keys descend."""
-    n = keys.shape[0]
-    holds = fw.map(lambda i: keys[fw.where(i == 0, 0, i - 1)] <= keys[i], fw.iota(n))
-    fw.check(holds, f"the {what} must ascend, but element {{0}} is less than the one before it, or"
-             " NaN.",
-             remedy="Sort by them first: order = fw.argsort(times).")  # fmt: skip

@@ -130,6 +130,24 @@ def test_segments_are_those_of_jax():
     assert fw.grad(lambda x: fw.sum(fw.segment_sum(x, ids) ** 2))(data).tolist() == [10, 4, 0, 10]
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "i8", "?"])
+@pytest.mark.parametrize("n", [0, 1, 4095, 4096, 20_000])
+def test_the_best_of_long_lines(dtype, n):
+    """As a stable sort, whatever a sample has: ties, NaN, order, values that it meets alone."""
+    x = np.random.default_rng(n).normal(size=n) * 50
+    often = np.arange(n) % max(n // 1024, 1)
+    for k, values in enumerate([x, np.sort(x), np.arange(n) % 4 == 0, np.where(often, x, 99)]):
+        line = values.astype(dtype)
+        if dtype[0] == "f":
+            line[:: 7 if k else 2] = np.nan
+        for count in (0, min(n, 1), n // 5, n // 4, n):
+            for largest in (True, False):
+                key = line.astype("f8") * (-1 if largest else 1)
+                wanted = np.argsort(key, kind="stable")[:count]
+                found = fw.top_k(line, count, largest=largest)
+                assert np.asarray(found[1]).tolist() == wanted.tolist()
+
+
 def test_windows():
     """By count and by time, against loops."""
     xs, times = np.arange(6), np.array([0, 1, 1, 3, 7, 8])
