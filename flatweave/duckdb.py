@@ -31,7 +31,7 @@ def register(
     types = [duckdb.type(each) if isinstance(each, str) else each for each in parameters]
 
     def call(*columns: Any) -> Any:
-        arrays = [taken(column) for column in columns]
+        arrays = [taken(x, f"argument {k} of {name}") for k, x in enumerate(columns, start=1)]
         return pyarrow.array(fw.map(f, *arrays) if elements else f(*arrays))
 
     names = [Parameter(f"x{k}", Parameter.POSITIONAL_ONLY) for k in range(len(types))]
@@ -44,4 +44,6 @@ def register(
 def columns(relation: Any) -> dict[str, Any]:
     """The columns of what a query gives, by their names."""
     table = pyarrow.table(relation)
-    return {name: taken(table[name].combine_chunks()) for name in table.column_names}
+    return {
+        name: taken(table[name].combine_chunks(), f"column {name!r}") for name in table.column_names
+    }

@@ -46,17 +46,22 @@ Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
 """The column, or the columns, that a function aggregates, and the function."""
 
 
-def taken(column: Any) -> Any:
+NAME = "the column"
+
+
+def taken(column: Any, name: str = NAME) -> Any:
     """An array of the numbers of a column, Strings of its texts, Times, a Ragged of its lists, a
     dict of the fields of its structs, in a Nullable where some are missing. Memory is shared where
-    `fw.asarray` shares it."""
+    `fw.asarray` shares it. `name` is what messages call it."""
     refusals = list[fw.UserError]()
     is_pandas = hasattr(column, "isna")
     arrow = column_behind(column) if is_pandas else column if is_arrow(column) else None
     readers = (of_arrow,) if arrow is not None else (fw.Strings, fw.Nullable, fw.ragged)
     for take in (fw.asarray, *readers):
         try:
-            found = take(column if arrow is None or take is fw.asarray else arrow)
+            if take is of_arrow:
+                return of_arrow(arrow, name)
+            found = take(column)
         except fw.UserError as refused:
             refusals.append(refused)
         else:
@@ -65,7 +70,6 @@ def taken(column: Any) -> Any:
     raise refusals[-1 if arrow is not None else 0]
 
 
-NAME = "the column"
 UNITS = {letter: unit for unit, letter in TICKS.items()}
 POINTS, SPANS, DAYS, DATES = "ts", "tD", "tdD", "tdm"
 UTF8 = ("u", "U", "vu")
@@ -73,7 +77,7 @@ BYTES = "w:"
 MAP = "+m"
 
 
-def of_arrow(column: Any) -> Any:
+def of_arrow(column: Any, name: str = NAME) -> Any:
     """The elements of a column of any library of Arrow; several chunks are copied together.
 
     Raises DTypeError for elements that no value of ours stands for: decimals, times of day,
@@ -82,6 +86,7 @@ def of_arrow(column: Any) -> Any:
     try:
         parts = [_value(chunk, 0, chunk.length) for chunk in chunks_of(column)]
     except NoNumbers as failure:
+        failure.name = name
         raise failure.user_error_of(column) from None
     return parts[0] if len(parts) == 1 else joined(parts)
 
@@ -270,7 +275,7 @@ class TableAccessor(Accessor):
     _table: Callable[..., Any]
 
     def __getitem__(self, name: str) -> Any:
-        return taken(self._of[name])
+        return taken(self._of[name], f"column {name!r}")
 
     def arrays(self, *names: str) -> dict[str, Any]:
         """The columns of these names, or all of them, as values of Flatweave."""

@@ -64,6 +64,17 @@ def unsupported(function: Callable[..., Any]) -> fw.UserError:
     )
 
 
+def added(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """`+`, which Python has for text."""
+    if not all(isinstance(operand, Strings | str) for operand in (x, y)):
+        return NotImplemented
+    raise fw.Unsupported.here(
+        "+ does not join texts.",
+        "Join two columns, outside of maps, by their bytes: fw.Strings(fw.concat([s.bytes,"
+        " t.bytes], axis=1)); one text for all is t = fw.Strings([text] * len(s)).",
+    )
+
+
 MIRRORED = {
     "equal": fw.equal, "not_equal": fw.not_equal, "less": fw.greater, "greater": fw.less,
     "less_equal": fw.greater_equal, "greater_equal": fw.less_equal,
@@ -181,6 +192,6 @@ RULES.update(dict.fromkeys(
 ))  # fmt: skip
 RULES.update(dict.fromkeys(("isin", "searchsorted"), membership))
 RULES.update(dict.fromkeys(("min", "max"), extreme))
-RULES.update(dict.fromkeys(("filter", "partition"), filtered), concat=joined, where=where,
-             unsupported=refused)  # fmt: skip
+RULES.update(dict.fromkeys(("filter", "partition"), filtered), add=added, concat=joined,
+             where=where, unsupported=refused)  # fmt: skip
 RULES.update(dict.fromkeys(OF_OFFSETS, lambda function, *args, **options: NotImplemented))

@@ -26,6 +26,10 @@ def _left(function: Callable[..., Any]) -> Any:
     return lambda self, other: function(self, other)
 
 
+def _right(function: Callable[..., Any]) -> Any:
+    return lambda self, other: function(other, self)
+
+
 def rows_of(values: Any, offsets: Any) -> Any:
     """A Ragged of values and offsets that are known to fit."""
     return fw.ragged(values, offsets=offsets, check=False)
@@ -146,6 +150,7 @@ class Strings(fw.Overriding):
         """The strings as NumPy's StringDType."""
         return exchange.to_numpy(self, None)
 
+    __add__, __radd__ = _left(fw.add), _right(fw.add)
     __lt__, __le__ = _left(fw.less), _left(fw.less_equal)
     __gt__, __ge__ = _left(fw.greater), _left(fw.greater_equal)
     __eq__, __ne__ = _left(fw.equal), _left(fw.not_equal)

@@ -78,6 +78,10 @@ def a_sum_of_times():
     fw.sum(np.array(["2026-01-01"], "M8[D]"))
 
 
+def text_that_is_added():
+    fw.map(lambda text: "x" + text, fw.Strings(["a", "bc"]))
+
+
 def an_index_that_is_missing():
     fw.gather(X, fw.Nullable([1, None, 3]))
 

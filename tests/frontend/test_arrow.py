@@ -18,6 +18,7 @@ from flatweave.frontend.values.arrow_interface import (
     lists,
     numbers,
 )
+from flatweave.library_columns import taken
 from tests.language.agreement import same
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
@@ -189,3 +190,11 @@ def test_columns_of_something_else():
         with pytest.raises(error) as caught:
             fw.asarray(Exported(column))
         assert caught.match(message)
+
+
+def test_a_column_that_no_value_stands_for_is_named():
+    """In a table it is one of many."""
+    spans = Exported(Column("tin", 1, (None, np.zeros(2, np.int64))))
+
+    with pytest.raises(fw.DTypeError, match=r"column 'span' is .* of intervals[^$]*epoch_us"):
+        taken(spans, "column 'span'")

@@ -75,6 +75,8 @@ def test_duckdb():
     assert texts == [("W0",), ("W1",), ("W2",)]
     table = ours.columns(con.sql("SELECT i, w FROM t WHERE i < 3 ORDER BY i"))
     assert (table["i"].tolist(), table["w"].tolist()) == ([0, 1, 2], ["w0", "w1", "w2"])
+    with pytest.raises(fw.DTypeError, match=r"column 'span' is .* of intervals[^$]*epoch_us"):
+        ours.columns(con.sql("SELECT INTERVAL 3 DAY AS span"))
 
 
 def test_awkward():

@@ -57,6 +57,7 @@ REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
         "Take its codes: xs.cat.codes.", "Take its codes: xs.to_physical().",
         "Take its codes: xs.indices.",
     ),
+    "intervals": ("Give its length as a number; of DuckDB by epoch_us(x) in SQL.",) * 3,
     "structs": (
         "Take its fields one by one: xs.struct.field({field!r}).",
         "Take its fields one by one: xs.struct.field({field!r}).",
