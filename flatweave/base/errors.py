@@ -17,6 +17,7 @@ prints
 Every class is also the builtin exception a NumPy user would catch.
 """
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -24,6 +25,9 @@ from flatweave.base.source import Location, user_location
 
 DOCUMENT = "docs/errors.md"
 INDENT = "  "
+FUNCTIONS: set[str] = set()
+"""The names of public functions, to which each of them adds its own."""
+CALL = re.compile(r"(?:\w+\.)*(\w+)\(")
 
 
 class UserError(Exception):
@@ -44,11 +48,25 @@ class UserError(Exception):
         more: str = "",
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self._said = message
         self.where = where
         self.origins = tuple(origins)
         self.remedy = remedy
         self.more = more or self.anchor
+
+    @property
+    def message(self) -> str:
+        """What is wrong. Where the user called a function, and another one that it calls fails, the
+        name of the first one comes before it."""
+        at, said = self.where, self._said
+        if at is None or at.column is None:
+            return said
+        expression, about = at.text[at.column : at.end_column], said.partition(" ")[0]
+        call = CALL.match(expression)
+        if call is None or not {call[1], about} <= FUNCTIONS:
+            return said
+        is_told = re.search(rf"\b{about}\b", expression) or re.search(rf"\b{call[1]}\b", said)
+        return said if is_told else f"{call[1]}: {said}"
 
     @classmethod
     def here(cls, message: str, remedy: str = "") -> Self:

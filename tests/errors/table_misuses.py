@@ -78,6 +78,14 @@ def a_sum_of_times():
     fw.sum(np.array(["2026-01-01"], "M8[D]"))
 
 
+def an_axis_that_softmax_has_not():
+    fw.softmax(X, axis=1)
+
+
+def segments_of_another_number_of_elements():
+    fw.segment_sum(X, [0, 1], 2)
+
+
 def text_that_is_added():
     fw.map(lambda text: "x" + text, fw.Strings(["a", "bc"]))
 

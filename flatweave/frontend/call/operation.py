@@ -28,7 +28,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import FUNCTIONS, ArgumentError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.base.tracebacks import leave_ours_out
@@ -153,6 +153,7 @@ def operation(
             return _no_argument(result, args)
 
         OPERATIONS[call] = known
+        FUNCTIONS.add(call.__name__)
         CONSTANT_FUNCTIONS.add(call)
         if (body.__module__ or "").startswith("flatweave."):
             METHODS.setdefault(body.__name__, call)
