@@ -245,7 +245,7 @@ def plain_calls(plan: Plan) -> Content:
     """The calls of Python functions as numbers, texts and tuples."""
     return tuple(
         (
-            call.fn, call.method, call.mapped, *(
+            call.fn, call.method, call.mapped, call.numbered, *(
                 tuple((each.dtype, each.memory, each.varying, each.mapped) for each in operands)
                 for operands in (call.operands, call.results)
             ), site,
@@ -257,10 +257,13 @@ def plain_calls(plan: Plan) -> Content:
 def calls_of(content: Content) -> tuple[tuple[HostCall, int], ...]:
     """The same as they were."""
     return tuple(
-        (HostCall(fn, method, mapped, *(tuple(Operand(*each) for each in part) for part in parts)),
-         site)
-        for fn, method, mapped, *parts, site in content
+        (HostCall(fn, method, mapped, _operands(given), _operands(results), numbered), site)
+        for fn, method, mapped, numbered, given, results, site in content
     )  # fmt: skip
+
+
+def _operands(parts: Sequence[Any]) -> tuple[Operand, ...]:
+    return tuple(Operand(*each) for each in parts)
 
 
 def add_sites(plan: Plan, more: Mapping[int, Site]) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from flatweave.array_ir.fault import NEGATIVE, Fault, memory_fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, as_dtype, i64
-from flatweave.base.errors import CompilerBug
+from flatweave.base.errors import CompilerBug, UserError
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.scalar.function import evaluate_cast
@@ -251,6 +251,9 @@ class Interp:
                 rows.append(self.call(env, fn, [np.asarray(column[k]) for column in columns]))
             except Fault as fault:
                 fault.index = k if positions is None else int(positions[k])
+                raise
+            except UserError as failure:
+                failure.name_element(k if positions is None else int(positions[k]))
                 raise
         return rows
 

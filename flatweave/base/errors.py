@@ -24,6 +24,7 @@ from typing import ClassVar, Self
 from flatweave.base.source import Location, user_location
 
 DOCUMENT = "docs/errors.md"
+FOUND = " (first found at element "
 INDENT = "  "
 FUNCTIONS: set[str] = set()
 """The names of public functions, to which each of them adds its own."""
@@ -72,6 +73,11 @@ class UserError(Exception):
     def here(cls, message: str, remedy: str = "") -> Self:
         """The error at the line of the user's code that is running."""
         return cls(message, where=user_location(), remedy=remedy)
+
+    def name_element(self, index: int) -> None:
+        """Say at which element of a map it was found; of maps in maps the last one that says so."""
+        message, _, _ = self.message.removesuffix(".").partition(FOUND)
+        self.message = f"{message}{FOUND}{index})."
 
     def __str__(self) -> str:
         more = self.more if "#" in self.more else f"{DOCUMENT}#{self.more}"

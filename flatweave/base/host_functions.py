@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype
-from flatweave.base.errors import DTypeError, ShapeError
+from flatweave.base.errors import DTypeError, ShapeError, UserError
 from flatweave.base.locks import Lock
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.base.source import Location
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -116,8 +116,9 @@ def _fresh(number: int, dtype: np.dtype[Any], count: int) -> Values:
 class HostCall:
     """A call of a function by its name, for one set of operands or for many `mapped` rows.
 
-    Its values come in this order: the number of rows where it is mapped; each operand with
-    its extents; the extents of each result. An array with its elements for all rows is flat.
+    Its values come in this order: the number of rows where it is mapped; where it is `numbered`,
+    for each row the number of the user's element; each operand with its extents; the extents of
+    each result. An array with its elements for all rows is flat.
     """
 
     fn: str
@@ -125,11 +126,14 @@ class HostCall:
     mapped: bool
     operands: tuple[Operand, ...]
     results: tuple[Operand, ...]
+    numbered: bool = False
 
     def kinds(self) -> Iterator[tuple[str, bool]]:
         """For each value its dtype in memory, and whether it is an array."""
         if self.mapped:
             yield "i64", False
+        if self.numbered:
+            yield "i64", True
         for each in self.operands:
             yield each.memory, each.varying is not None
             yield from (("i64", varies) for varies in each.varying or ())
@@ -167,6 +171,7 @@ class HostCall:
         """The results as flat arrays, each in its `place`."""
         given = iter(values)
         rows = int(next(given)) if self.mapped else 1
+        numbers = next(given) if self.numbered else None
         operands = [_Rows(each, given, read, rows, is_given=True) for each in self.operands]
         results = [_Rows(each, given, read, rows) for each in self.results]
         for number, each in enumerate(results):
@@ -176,14 +181,28 @@ class HostCall:
             self.once([x.whole() for x in operands], [x.whole() for x in results], where)
         elif self.method == SEQUENTIAL or not is_even:
             each_row = (each.each() for each in (*operands, *results))
-            for _, *row in zip(range(rows), *each_row, strict=True):
-                self.once(row[: len(operands)], row[len(operands) :], where)
+            for k, *row in zip(range(rows), *each_row, strict=True):
+                try:
+                    self.once(row[: len(operands)], row[len(operands) :], where)
+                except UserError as failure:
+                    if self.numbered:
+                        failure.name_element(int(read(numbers, np.dtype(np.int64), rows)[k]))
+                    raise
         elif rows:
             expand = self.method == EXPAND
-            self.once(
-                [each.expanded() if expand else each.broadcast() for each in operands],
-                [each.whole() for each in results], where,
-            )  # fmt: skip
+            try:
+                self.once(
+                    [each.expanded() if expand else each.broadcast() for each in operands],
+                    [each.whole() for each in results], where,
+                )  # fmt: skip
+            except UserError as failure:
+                if not self.numbered:
+                    raise
+                try:
+                    replace(self, method=SEQUENTIAL).run(values, read, where, place)
+                except UserError as of_row:
+                    raise of_row from None
+                raise failure from None  # no row fails on its own
         return [each.values for each in results]
 
 

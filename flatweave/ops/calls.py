@@ -159,13 +159,17 @@ def _varying(shape: Sequence[Atom]) -> tuple[bool, ...]:
 
 @op
 class Callback(Op):
-    """Calls a function of `base/host_functions.py`; only the host body may hold it."""
+    """Calls a function of `base/host_functions.py`; only the host body may hold it.
+
+    `row` may have the number of the user's element, of a call for many rows an array of those.
+    """
 
     fn: str
     method: str
     rows: tuple[Atom, ...]
     operands: tuple[Argument, ...]
     results: tuple[Returned, ...]
+    row: tuple[Atom, ...] = ()
     traced = True
 
     @property
@@ -185,6 +189,7 @@ class Callback(Op):
             self.fn, self.method, bool(self.rows),
             tuple(each.described for each in self.operands),
             tuple(each.described for each in self.results),
+            bool(self.rows and self.row),
         )  # fmt: skip
 
     def extents(self) -> Iterator[Atom]:
@@ -197,6 +202,7 @@ class Callback(Op):
     def given(self) -> Iterator[Atom]:
         """What the call is given, in its order."""
         yield from self.rows
+        yield from self.row if self.rows else ()
         for operand in self.operands:
             yield operand.value
             yield from operand.shape

@@ -10,12 +10,14 @@ At the end is what several passes ask of a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.ops import Check, Combine, Fold, Generate, Index, Map, Prefix, Sweep, Weave
+from flatweave.base.host_functions import STACKED
+from flatweave.ops import Callback, Check, Combine, Fold, Generate, Index, Map, Prefix, Sweep, Weave
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, Names, branch, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If
@@ -228,20 +230,27 @@ class LocalNames(Names):
     mark = "m"
 
 
-def numbered(fn: Lambda, row: Var) -> Lambda:
-    """A function whose checks, and those inside it, know the row's number, unless they do."""
+def numbered(fn: Lambda, row: Var, varying: Collection[Var] | None = None) -> Lambda:
+    """A function whose checks, and those inside it, know the row's number, unless they do; so do
+    calls of libraries, which may refuse a row. Calls that are the same for all rows are made once;
+    `varying` has what differs around an inner function."""
     if not any(_fails(let.op) for let in walk_lets(fn)):
         return fn
-    lets = []
+    lets, moving = [], set(fn.params if varying is None else varying)
     for let in fn.lets:
-        op = map_field(let.op, lambda atom: atom, lambda inner: numbered(inner, row))
-        if _fails(op) and not op.row:
+        differs = not moving.isdisjoint(free_vars(let.op))
+        inside = moving.union(*(each.params for each in lambdas_in(let.op))) if differs else moving
+        op = map_field(let.op, lambda atom: atom, partial(numbered, row=row, varying=inside))
+        moving.update(let.vars if differs else ())
+        if _fails(op) and not op.row and (differs or not isinstance(op, Callback)):
             op = op.replace(row=(row,))
         lets.append(let if op is let.op else Let(let.vars, op, let.where))
     return Lambda(fn.params, tuple(lets), fn.results)
 
 
 def _fails(op: Op) -> bool:
+    if isinstance(op, Callback):
+        return op.method == STACKED
     return isinstance(op, Check) or (isinstance(op, Index) and op.checked)
 
 

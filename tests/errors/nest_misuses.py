@@ -91,3 +91,14 @@ def index_outside_the_first_row():
 
 def index_outside_for_the_first_element():
     fw.map(lambda i: ROWS.values[i], np.array([3, 4]))
+
+
+def a_matrix_of_a_row_that_is_not_positive_definite():
+    fw.map(fw.linalg.cholesky, np.stack([np.eye(2), np.diag([1.0, -1.0]), np.eye(2)]))
+
+
+def a_singular_matrix_in_a_branch_that_few_rows_take():
+    fw.map(
+        lambda m, flag: fw.cond(flag, lambda m: fw.linalg.solve(m, M[:, :2]), lambda m: m, m),
+        np.stack([np.ones((2, 2)), np.eye(2), np.ones((2, 2))]), np.array([False, True, True]),
+    )  # fmt: skip

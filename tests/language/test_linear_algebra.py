@@ -8,6 +8,7 @@ import flatweave as fw
 RANDOM = np.random.default_rng(7)
 REAL = RANDOM.normal(size=(2, 4, 3))
 COMPLEX = REAL + 1j * RANDOM.normal(size=(2, 4, 3))
+L = fw.linalg
 KINDS = {"real": REAL, "complex": COMPLEX}
 
 
@@ -180,3 +181,29 @@ def test_only_the_lower_triangle_is_factored():
 
     near(fw.linalg.cholesky(np.tril(whole)), np.linalg.cholesky(whole))
     near(fw.linalg.solve(whole, a[0]), np.linalg.solve(whole, a[0]))
+
+
+@pytest.mark.parametrize("f, row", [
+    (lambda m, n: L.cholesky(m), 2),
+    (lambda m, n: fw.fori_loop(0, n, lambda i, m: L.cholesky(m), m), 2),
+    (lambda m, n: fw.map(lambda k: L.cholesky(m * (1 - k)), fw.iota(n)), 0),
+    (lambda m, n: fw.map(lambda r: L.solve(m * (n - 3), r), m), 2),
+    (lambda m, n: fw.map(
+        lambda k: fw.cond(k > 1, lambda m: L.inv(m * 0), lambda m: m, m), fw.iota(n)
+    ), 2),
+    (lambda m, n: L.svd(fw.where(m < 0, fw.nan, m)).S, 2),
+], ids=["map", "loop", "rows of rows", "solve", "branch", "svd"])  # fmt: skip
+def test_the_row_of_a_matrix_that_is_refused_is_named(target, f, row):
+    """By its index in the outermost map, whatever the call is in."""
+    matrices = np.stack([np.eye(2), np.eye(2), np.diag([1.0, -1.0]), -np.eye(2)])
+
+    with pytest.raises(fw.ArgumentError, match=rf"\(first found at element {row}\)\."):
+        fw.map(f, matrices, np.array([2, 2, 3, 1]))
+
+
+def test_a_call_that_is_the_same_for_all_rows_is_made_once(target):
+    """A number of the row, for errors, does not make it one of each row."""
+    calls = fw.jit(lambda ms, m: fw.map(lambda each: each + L.cholesky(m), ms), target="cpu")
+    text = calls.stages(np.ones((3, 2, 2)), np.eye(2)).text["flat"]
+
+    assert "stacked [] " in text

@@ -32,6 +32,7 @@ from flatweave.array_ir.fault import (
 from flatweave.base import pretty
 from flatweave.base.dtypes import as_dtype, bool_, i64
 from flatweave.base.errors import (
+    FOUND,
     ArgumentError,
     ExtentOverflowError,
     IndexOutOfBounds,
@@ -109,7 +110,7 @@ def user_error(fault: Fault) -> UserError:
 
 def _element(fault: Fault) -> str:
     """Which element of a map it is, or row."""
-    return f" (first found at element {fault.index})" if fault.index >= 0 else ""
+    return f"{FOUND}{fault.index})" if fault.index >= 0 else ""
 
 
 def out_of_memory(failure: MemoryError) -> OutOfMemory:

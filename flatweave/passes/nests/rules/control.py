@@ -293,7 +293,8 @@ def lift_callback(rows: Rows, op: Callback) -> Sequence[Atom]:
         Returned(each.dtype, extents(each.shape), each.seen, (cut.total,))
         for each, cut in zip(op.results, segments, strict=True)
     )
-    found = rows.b.emit(Callback(op.fn, op.method, (rows.count,), operands, results))
+    number = tuple(rows.column(op.row)) if all(map(rows.varies, op.row)) else ()
+    found = rows.b.emit(Callback(op.fn, op.method, (rows.count,), operands, results, number))
     return [
         rows.bind_line(cut, array, each.shape) if each.shape else rows.scalar(array)
         for array, each, cut in zip(found, op.results, segments, strict=True)
