@@ -127,3 +127,47 @@ def test_the_first_of_equals_is_chosen():
     np.testing.assert_array_equal(partial("maximum", 0, a, b), [1, 0, 1, 0])
     np.testing.assert_array_equal(partial("maximum", 1, a, b), [0, 1, 0, 1])
     np.testing.assert_array_equal(partial("minimum", 0, a, b), [1, 1, 1, 0])
+
+
+FUNCTIONS = {  # of complex numbers, ours and NumPy's
+    **{name: (getattr(fw, name), getattr(np, name)) for name in [
+        "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh",
+        "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "sinc", "square",
+    ]},
+    "power": (lambda z: fw.power(z, 2.5), lambda z: z**2.5),
+    "exponent": (lambda z: fw.power(2.0, z), lambda z: 2.0**z),
+    "quotient": (lambda z: (z - 3) / (z + 3), lambda z: (z - 3) / (z + 3)),
+}  # fmt: skip
+ON_AXES = [0j, 0.4 + 0j, -0.4 + 0j, 0.4j, -0.4j, 1.1 + 0j, 1.1j, 1.1 + 1.1j, 0.3 - 0.3j]
+CUT = {"log", "log2", "sqrt", "arccosh", "power"}  # to the left of 0
+
+
+def around(f, z, order):
+    """A derivative by Cauchy's integral over a small circle."""
+    turns = np.exp(2j * np.pi * np.arange(64) / 64)
+    return order * np.mean(f(z + 0.1 * turns) * turns**-order) / 0.1**order
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_complex_functions_on_the_axes(name):
+    """Where a part is 0, or both are equal, the formula is differentiated, not a choice for it."""
+    ours, numpys = FUNCTIONS[name]
+    left = name in CUT
+    points = [z for z in ON_AXES if not (left and z.real <= 0 and z.imag == 0)]
+    if name.startswith("arc"):  # cut along one of the axes beyond 1
+        points = [z for z in points if abs(z) < 1 or (z.real and z.imag)]
+    if name == "arccosh":
+        points = [z for z in points if z.imag]
+
+    def part(v):
+        return fw.real(ours(v[0] + 1j * v[1]))
+
+    at = np.array([[z.real, z.imag] for z in points])
+    with fw.target("interp"):
+        slopes, hessians = fw.map(fw.grad(part), at), fw.map(fw.hessian(part), at)
+
+    first, second = (np.array([around(numpys, z, n) for z in points]) for n in (1, 2))
+    near = {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(slopes, np.stack([first.real, -first.imag], 1), **near)
+    wanted = np.stack([second.real, -second.imag, -second.imag, -second.real], 1)
+    np.testing.assert_allclose(np.reshape(hessians, (-1, 4)), wanted, **near)

@@ -1,6 +1,8 @@
 """Exponentials, logarithms, roots, circular and hyperbolic functions of complex numbers.
 
-All are exact at infinities and NaN (C99, annex G); inverse functions are Kahan's.
+All are exact at infinities and NaN (C99, annex G); inverse functions are Kahan's. A choice for
+such a value is made there only: on an axis the formula must stay, as it has the derivative. For the
+same reason signs are factors there, not those of `abs` and `copysign`, whose slope at 0 is 0.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ def exponential(z: Complex) -> Complex:
     x, y = z.real, z.imag
     size, half = exp(x), exp(x * 0.5)
     at_infinity = isinf(x) & ~isfinite(y)
-    real = where(y == 0, size, turned(size, half, cos(y)))
-    imag = where(y == 0, y, turned(size, half, sin(y)))
+    real = turned(size, half, cos(y))
+    imag = where((y == 0) & ~isfinite(size), y, turned(size, half, sin(y)))
     # e^inf has a size and no direction, e^-inf has none of both
     return Complex(
         where(at_infinity, size, real), where(at_infinity, where(x > 0, y - y, 0), imag)
@@ -72,9 +74,9 @@ def exponential_less_one(z: Complex) -> Complex:
     x, y = z.real, z.imag
     size, less, half = exp(x), expm1(x), sin(y * 0.5)
     at_infinity = isinf(x) & ~isfinite(y)
-    real = where(y == 0, less, less * cos(y) - 2 * half * half)
-    real = where((x == 0) & (y == 0), 0, real)  # the standard has no -0 there
-    imag = where(y == 0, y, size * sin(y))
+    real = less * cos(y) - 2 * half * half
+    real = where(y == 0, 0 - (-real), real)  # the standard has no -0 there
+    imag = where((y == 0) & ~isfinite(size), y, size * sin(y))
     return Complex(
         where(at_infinity, less, real), where(at_infinity, where(x > 0, y - y, 0), imag)
     )
@@ -83,7 +85,8 @@ def exponential_less_one(z: Complex) -> Complex:
 def log_of_size(x: Any, y: Any) -> Array:
     """log |x + iy|, exact near 1, without overflow."""
     size = hypot(x, y)
-    great, small = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
+    is_first = abs(x) >= abs(y)
+    great, small = where(is_first, x, y), where(is_first, y, x)
     near_one = (size > 0.5) & (size < 2)
     far = (size > 1e30) & isfinite(great)
     scaled = log(hypot(x * 0.5, y * 0.5)) + LOG_2
@@ -128,11 +131,12 @@ def root(z: Complex) -> Complex:
     one = number(1.0, x)  # two Python numbers would make a choice an f64
     scale = where(great > 1e30, 0.25, where(great < 1e-30, 2.0**60, one))
     back = where(great > 1e30, 2.0, where(great < 1e-30, 2.0**-30, one))
-    a, b = abs(x) * scale, y * scale
+    sign = copysign(one, y)
+    a, b = where(x >= 0, x, -x) * scale, y * sign * scale
     side = sqrt((a + hypot(a, b)) * 0.5)
-    other = abs(b) / where(side == 0, 1, side) * 0.5
+    other = b / where(side == 0, 1, side) * 0.5
     real = where(x >= 0, side, other) * back
-    imag = copysign(where(x >= 0, other, side) * back, y)
+    imag = where(x >= 0, other, side) * back * sign
     is_zero = (x == 0) & (y == 0)
     real, imag = where(is_zero, 0, real), where(is_zero, y, imag)
     nan = y - y  # where y is one: neither part has a value, but for that of infinity
@@ -165,7 +169,9 @@ def raised(x: Any, y: Any) -> Complex:
         where(is_zero & is_positive, 0, where(is_zero, math.nan, part))
         for part in (found.real, found.imag)
     )
-    return Complex(where(is_one, 1, real), where(is_one, 0, imag))
+    is_lost = is_one & ~(isfinite(real) & isfinite(imag))
+    imag = where(is_one, 0 - (-imag), imag)  # not -0
+    return Complex(where(is_lost, 1, real), where(is_lost, 0, imag))
 
 
 HALF_PI = math.pi / 2
@@ -205,9 +211,10 @@ def hyperbolic_sine(z: Complex) -> Complex:
     x, y = z.real, z.imag
     lost = ~isfinite(y)
     real = scaled(sinh(x), x, cos(y))
-    imag = scaled(cosh(x), x, sin(y))
-    real = where((y == 0) | (lost & ((x == 0) | isinf(x))), sinh(x), real)
-    return Complex(real, where(y == 0, y, imag))
+    length = cosh(x)
+    imag = scaled(length, x, sin(y))
+    real = where(lost & ((x == 0) | isinf(x)), sinh(x), real)
+    return Complex(real, where((y == 0) & ~isfinite(length), y, imag))
 
 
 @rule("cosh")
@@ -215,10 +222,11 @@ def hyperbolic_cosine(z: Complex) -> Complex:
     """cosh x cos y + i sinh x sin y"""
     x, y = z.real, z.imag
     lost = ~isfinite(y)
-    real = scaled(cosh(x), x, cos(y))
+    length = cosh(x)
+    real = scaled(length, x, cos(y))
     imag = scaled(sinh(x), x, sin(y))
-    real = where((y == 0) | (lost & isinf(x)), cosh(x), real)
-    imag = where(y == 0, copysign(1, x) * y, imag)
+    real = where(lost & isinf(x), length, real)
+    imag = where((y == 0) & ~isfinite(length), copysign(1, x) * y, imag)
     return Complex(real, where(lost & (x == 0), 0, imag))
 
 
@@ -227,7 +235,7 @@ def hyperbolic_tangent(z: Complex) -> Complex:
     """sinh z / cosh z, without overflow"""
     x, y = z.real, z.imag
     lost = ~isfinite(y)
-    near = copysign(minimum(abs(x), 20.0), x)
+    near = where(abs(x) > 20, copysign(20.0, x), x)
     t, s = tan(y), sinh(near)
     beta = 1 + t * t  # NaN where y is infinite
     below = 1 + beta * s * s
@@ -240,7 +248,7 @@ def hyperbolic_tangent(z: Complex) -> Complex:
     real = where(is_far & lost & isfinite(x), y - y, real)
     flat = isnan(x) & (y == 0)
     real, imag = where(isnan(x), x, real), where(isnan(x) & ~flat, x, imag)
-    return Complex(real, where(flat | (y == 0), y, imag))
+    return Complex(real, where(flat, y, imag))
 
 
 @rule("sin")
@@ -310,7 +318,8 @@ def inverse_hyperbolic_tangent(z: Complex) -> Complex:
     """The inverse of tanh, cut along the real axis beyond 1 and -1."""
     x, y = z.real, z.imag
     is_far = far(z)
-    a = abs(x)
+    sign = copysign(1, x)
+    a = x * sign
     real = log1p(4 * a / ((1 - a) * (1 - a) + y * y)) * 0.25
     imag = atan2(2 * y, (1 - a) * (1 + a) - y * y) * 0.5
     half = hypot(x * 0.5, y * 0.5)
@@ -319,7 +328,7 @@ def inverse_hyperbolic_tangent(z: Complex) -> Complex:
     imag = where(is_far, where(unknown, x + y, copysign(HALF_PI, y)), imag)
     lost = isnan(y) & ((x == 0) | isinf(x))
     real = where(lost, 0, real)
-    return Complex(copysign(real, x), imag)
+    return Complex(real * sign, imag)
 
 
 @rule("atan")
