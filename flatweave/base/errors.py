@@ -76,8 +76,8 @@ class UserError(Exception):
 
     def name_element(self, index: int) -> None:
         """Say at which element of a map it was found; of maps in maps the last one that says so."""
-        message, _, _ = self.message.removesuffix(".").partition(FOUND)
-        self.message = f"{message}{FOUND}{index})."
+        said, _, _ = self._said.removesuffix(".").partition(FOUND)
+        self._said = f"{said}{FOUND}{index})."
 
     def __str__(self) -> str:
         more = self.more if "#" in self.more else f"{DOCUMENT}#{self.more}"
