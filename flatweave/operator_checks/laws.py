@@ -79,8 +79,7 @@ class Laws(Interp):
         try:
             if commutes:
                 pairs = np.flatnonzero(joined)
-                sides = take(columns, pairs), take(columns, pairs + 1)
-                self._commutes(env, fn, *sides, ~begins[pairs])
+                self._commutes(env, fn, take(columns, pairs), take(columns, pairs + 1))
             return self._associates(env, fn, columns, joined, initial)
         except Broken:
             raise
@@ -163,15 +162,11 @@ class Laws(Interp):
             operands = [take(table, row[at]) for row in (x, y, z)]
             self._confirm(law, operands, NOT_ASSOCIATIVE, _tell_triple)
 
-    def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values, written: Value) -> None:
+    def _commutes(self, env: Env, fn: Lambda, x: Values, y: Values) -> None:
         """Raise where they do not. One that gives one of its operands, as the nearer of two, may
-        take either of those that tie: only where no two commute it is an error. Single
-        numbers seldom tie: of those the pairs count that are both `written`, as the number that is
-        there before may lose to each of them."""
+        take either of those that tie: only where no two commute it is an error."""
         one, other = self._calls(env, fn, [(x, y), (y, x)])
         broken, distinct = ~_same(one, other), ~_same(x, y)
-        if len(x) == 1:
-            distinct &= written
         ties = broken & (_same(one, x) | _same(one, y)) & (_same(other, x) | _same(other, y))
         if not (broken[distinct].all() and distinct.sum() >= TIES):
             x, y = take(x, ~ties), take(y, ~ties)

@@ -259,22 +259,6 @@ def test_the_nearest_may_be_any_of_those_that_tie():
         fw.permute(lambda a, b: b, far, AT, elements)
 
 
-def test_the_first_that_is_not_zero_depends_on_the_order():
-    """Although it commutes with the zero that is there."""
-    def first(a, b):
-        return fw.where(a > 0, a, b)
-
-    values = np.array([5, 4, 3, 2, 1])
-    same = np.zeros(5, np.int64)
-    for call in (
-        lambda: fw.permute(first, np.zeros(1, np.int64), same, values),
-        lambda: fw.reduce_by_index(np.zeros(1, np.int64), first, 0, same, values),
-        lambda: fw.histogram(1, same, values, first, 0),
-    ):
-        with pytest.raises(fw.OperatorError, match="not commutative: with x = 5 and y = 4"):
-            call()
-
-
 def test_an_identity_must_be_neutral():
     """Wherever it may be applied any number of times."""
     zeros, values = np.zeros(3, np.int64), np.arange(-3, 5)
