@@ -128,10 +128,15 @@ def diag(x: Any, k: int = 0) -> fw.Array:
             f"diag takes a row or a matrix, got an array of {array.ndim} axes.",
             "Of stacks of matrices take fw.linalg.diagonal.",
         )
-    zero, n = fw.astype(0, array.dtype), array.shape[0] + abs(k)
-    return fw.generate((n, n), lambda i, j: fw.gather(
-        array, fw.where(i - down == j - right, i - down, -1), default=zero
-    ))  # fmt: skip
+    n = array.shape[0]
+    zero = fw.astype(0, array.dtype)
+
+    def element(i: Any, j: Any) -> fw.Array:
+        own = i - down
+        on = (own == j - right) & (own >= 0) & (own < n)
+        return fw.cond(on, lambda: array[own], lambda: zero)
+
+    return fw.generate((n + abs(k), n + abs(k)), element)
 
 
 @fw.operation(static="offset axis1 axis2 dtype")

@@ -241,7 +241,7 @@ def test_no_cycles():
 
 # Folders that import the package itself and their own files alone, and read no private attribute,
 # and how many lines of code each may have, without docstrings.
-ON_PUBLIC_NAMES = {"tables": 2500, "strings": 1200, "numpy_functions": 1123}
+ON_PUBLIC_NAMES = {"tables": 2500, "strings": 1200, "numpy_functions": 1126}
 
 
 @pytest.mark.parametrize(("folder", "most"), ON_PUBLIC_NAMES.items())
