@@ -89,10 +89,9 @@ SAMPLE = 1024
 
 
 def _first_in_order(line: Any, k: Any, descending: bool) -> Any:
-    """The first k indices of a stable sort. Of a long line those elements are sorted that come no
-    later than one of a sample which k come before."""
+    """The first k indices of a stable sort. Of a long line only those elements are sorted that come
+    no later than an element of a sample before which k are expected."""
     n = line.shape[0]
-
     of_all = lambda: fw.argsort(line, descending=descending)[:k]  # noqa: E731
 
     def of_some() -> Any:
@@ -254,6 +253,7 @@ def _extreme_so_far(who: str, better: Any, x: Any, axis: int | None) -> Any:
 
 
 LAST_TIME = 2**63 - 1
+"""The greatest tick of a time; NaT has the least integer, -2**63."""
 
 
 def worst(dtype: Any, is_min: bool) -> Any:

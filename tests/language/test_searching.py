@@ -64,7 +64,7 @@ def test_neighbours_of_searches_with_nan():
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8", "i8", "?", "f4", "f8"])
 @pytest.mark.parametrize("count", [0, 1, 3, 50])
 def test_membership_at_the_ends_of_a_dtype(dtype, count):
-    """By a table where integers are near each other, else by a search; NaN is none of them."""
+    """By a table where integers are near each other, else by a search; NaN equals no element."""
     random = np.random.default_rng(count)
     if dtype in ("f4", "f8"):
         some = np.array([-np.inf, -0.0, 0.0, 1.5, np.inf, np.nan], dtype)

@@ -174,7 +174,7 @@ def test_windows():
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "u8", "i8", "f8"])
 def test_windows_by_time_at_the_ends_of_a_dtype(dtype):
-    """Where the least integer minus a width is none."""
+    """Where the least integer minus a width would overflow."""
     least = np.iinfo(dtype).min if dtype != "f8" else 0
     times = [least, least + 1, least + 1, least + 5]
     for width in (0, 2, 100):
