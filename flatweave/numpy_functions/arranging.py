@@ -10,6 +10,7 @@ Arrays with more elements before and after them, under NumPy's name.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -294,13 +295,22 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         )
     _must_be_lengths(pad_width)
     widths = _pairs(pad_width, array, "width")
+    if mode != "constant":
+        _must_have_elements(array, widths)
     fillers = _pairs(0 if constant_values is None else constant_values, array, "constant")
-    for axis, (width, filler) in enumerate(zip(widths, fillers, strict=True)):
+    def outside(at: Sequence[Any]) -> fw.Array:
         if mode == "constant":
-            array = _with_constants(array, axis, width, filler)
-        else:
-            array = _repeated(array, axis, *width, PLACES[mode])
-    return array
+            return _filler(array, fillers, at)
+        return array[tuple(map(PLACES[mode], at, array.shape))]
+
+    def element(*i: Any) -> fw.Array:
+        at = [k - before for k, (before, _) in zip(i, widths, strict=True)]
+        tests = [(k >= 0) & (k < n) for k, n in zip(at, array.shape, strict=True)]
+        inside = functools.reduce(operator.and_, tests)
+        return fw.cond(inside, lambda: array[tuple(at)], lambda: outside(at))
+
+    shape = [sum(width, n) for width, n in zip(widths, array.shape, strict=True)]
+    return fw.generate(tuple(shape), element) if shape else array
 
 
 def _must_be_lengths(widths: Any) -> None:
@@ -338,23 +348,21 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[-1]) for pair in pairs]
 
 
-def _with_constants(
-    array: fw.Array, axis: int, widths: Sequence[Any], fillers: Sequence[Any]
-) -> fw.Array:
-    found = [fw.replace(fw.zeros((), array.dtype), ..., filler) for filler in fillers]
-    return _between(array, axis, widths, lambda *at, side: found[side])
+def _filler(array: fw.Array, fillers: Any, at: Sequence[Any]) -> fw.Array:
+    """The constant at a place outside: by the last axis that it leaves."""
+    found = fw.zeros((), array.dtype)
+    for (before, behind), k, n in zip(fillers, at, array.shape, strict=True):
+        before, behind = (fw.replace(fw.zeros((), array.dtype), ..., c) for c in (before, behind))
+        found = fw.where(k < 0, before, fw.where(k >= n, behind, found))
+    return found
 
 
-def _between(
-    array: fw.Array, axis: int, widths: Sequence[Any], element: Callable[..., fw.Array]
-) -> fw.Array:
-    """An array with others of these widths on both sides along an axis."""
-    before, behind = (
-        fw.generate((*array.shape[:axis], width, *array.shape[axis + 1 :]),
-                    functools.partial(element, side=side))
-        for side, width in enumerate(widths)
-    )  # fmt: skip
-    return fw.concat([before, array, behind], axis)
+def _must_have_elements(array: fw.Array, widths: Any) -> None:
+    for n, (before, behind) in zip(array.shape, widths, strict=True):
+        fw.check(
+            fw.bitwise_or(n > 0, before + behind == 0), "pad has no element to repeat.",
+            error=fw.ShapeError, remedy='Use mode="constant".',
+        )  # fmt: skip
 
 
 def _symmetric(i: Any, n: Any) -> fw.Array:
@@ -373,16 +381,3 @@ PLACES: dict[str, Callable[[Any, Any], fw.Array]] = {
     "reflect": _reflected, "symmetric": _symmetric, "wrap": lambda i, n: i % n,
 }  # fmt: skip
 """Where the element at `i` comes from, of an axis of `n`."""
-
-
-def _repeated(array: fw.Array, axis: int, before: Any, behind: Any, place: Any) -> fw.Array:
-    n = array.shape[axis]
-    fw.check(
-        fw.bitwise_or(n > 0, before + behind == 0), "pad has no element to repeat.",
-        error=fw.ShapeError, remedy='Use mode="constant".',
-    )  # fmt: skip
-
-    def element(*at: Any, side: int) -> fw.Array:
-        return array[(*at[:axis], place(at[axis] + (n if side else -before), n), *at[axis + 1 :])]
-
-    return _between(array, axis, (before, behind), element)

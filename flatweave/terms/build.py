@@ -178,8 +178,8 @@ class Builder(BodyFacts, Arithmetic):
             known = self._shared_value(("apply", fn, *reversed(args)))
         if known is not None:
             return known
-        folded = _folded(self, fn, args)
-        return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
+        found = folded(self, fn, args)
+        return self._share(("apply", fn, *args), found, Apply(fn, args), args)
 
     def cast(self, arg: Atom, dtype: DType) -> Atom:
         if arg.type is dtype:
@@ -355,7 +355,7 @@ def branch(b: Builder, condition: Atom, value: bool = True) -> Builder:
     return inside
 
 
-def _folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
+def folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
     """The atom that a scalar function equals by its laws or by what is known of its arguments."""
     if args and args[0].type is bool_:
         args = tuple(map(b.settled, args))

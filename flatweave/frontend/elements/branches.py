@@ -105,10 +105,11 @@ R = TypeVar("R")
 
 
 class Body:
-    """One of the two bodies, traced."""
+    """One of the two bodies, traced: the first runs where the condition holds."""
 
-    def __init__(self, fn: Callable[[], Any], name: str) -> None:
+    def __init__(self, fn: Callable[[], Any], name: str, condition: Atom) -> None:
         self.scope = current().inner(optional=True)
+        self.scope.builder.assume_condition(condition, name == "then")
         with entered(self.scope):
             self.leaves, self.tree = leaves_and_tree(fn(), f"the result of {name}")
 
@@ -120,7 +121,8 @@ class Body:
 
 def branch(condition: Tracer, then: Callable[[], R], other: Callable[[], R]) -> R:
     """The results of the body that the condition chooses."""
-    first, second = Body(then, "then"), Body(other, "other")
+    first = Body(then, "then", condition.atom)
+    second = Body(other, "other", condition.atom)
     if first.tree != second.tree:
         _of_one_kind(first, second)
     if first.tree != second.tree:

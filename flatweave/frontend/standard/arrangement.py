@@ -303,10 +303,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Array:
         at = axis_of(array, axis, "repeat")
     n = array.extents[at]
     given = as_tracer(repeats, "repeats")
-    if not given.ndim and given.dtype.kind in "iu" and not current().depth:
-        found = _each_so_often(array, at, given)
-        if found is not None:
-            return found
+    if not given.ndim and given.dtype.kind in "iu":
+        return _each_so_often(array, at, given)
     counts = zipped(lambda v: v, [given], "repeat")[0]
     if not counts.ndim or counts.extents == (ONE,):
         counts = generated((n,), lambda i: read_stretched(given, (i,)))[0]
@@ -325,21 +323,18 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Array:
     return generated(shape, element)[0]
 
 
-def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer | None:
-    """Each element, or each row, repeated; None for elements of a vector with more repetitions
-    than pay for separate stores."""
+def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer:
+    """Each element, or each row, repeated along a new axis, which then is merged."""
     count = extents.length_of(times, "a number of repetitions of repeat")
     lead, n, rest = array.extents[:at], array.extents[at], array.extents[at + 1 :]
     run_time_checks.fit((*array.extents, count))
     shape = (*lead, extents.mul(n, count), *rest)
     extents.known_extent(shape[at])
-    if rest:
-        copies = (*lead, n, count, *rest)
-        found = generated(copies, lambda *i: read(array, i[: at + 1] + i[at + 2 :]))[0]
-        return reshaped(found, shape)
-    if isinstance(count, Const) and 1 < count.value <= SIDE_BY_SIDE:
-        return emit(Weave(shape, (array.atom,) * int(count.value)))[0]
-    return reshaped(as_tracer(repeat(raveled(array), times)), shape) if lead else None
+    side_by_side = int(count.value) if isinstance(count, Const) and not rest else 0
+    if 1 < side_by_side <= SIDE_BY_SIDE and array.dtype.kind != "c" and not current().depth:
+        return emit(Weave(shape, (array.atom,) * side_by_side))[0]
+    copies = (*lead, n, count, *rest)
+    return reshaped(generated(copies, lambda *i: read(array, i[: at + 1] + i[at + 2 :]))[0], shape)
 
 
 def _positions(n: Atom) -> Tracer:

@@ -30,7 +30,7 @@ from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.locks import in_every_child
 from flatweave.base.source import Location
 from flatweave.frontend.values.exchange import Captured
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder, folded, index
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -164,8 +164,7 @@ class Scope:
     def section(self) -> Scope:
         """A scope for a part of this body: its values cannot be used after it has been closed."""
         made = Scope(self.trace, self.builder, self.outer, self.optional)
-        made.beyond, made.is_mapped = self, self.is_mapped
-        made.order = self.order + 1
+        made.beyond, made.is_mapped, made.order = self, self.is_mapped, self.order + 1
         made.begun = len(self.builder.lets), dict(self.builder._known)
         return made
 
@@ -241,7 +240,10 @@ class Scope:
         return vars_
 
     def apply(self, fn: str, *args: Atom) -> Atom:
-        """A scalar function of atoms, in the outermost scope that knows them."""
+        """A scalar function of atoms, in the outermost scope that knows them, or what it is here."""
+        known = folded(self.builder, fn, args) if any(self.builder.conditions()) else None
+        if known is not None:
+            return known
         home = self.home(args)
         home.builder.where = self.trace.where
         result = home.builder.apply(fn, *args)

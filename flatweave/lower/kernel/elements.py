@@ -11,7 +11,13 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import LoadWord, Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.loops import FailingLoops, fold_in_lanes, fold_in_order, place_in_order
+from flatweave.lower.kernel.loops import (
+    FailingLoops,
+    fold_in_bytes,
+    fold_in_lanes,
+    fold_in_order,
+    place_in_order,
+)
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import Part, Word
 from flatweave.lower.traverse import row_lookup
@@ -19,6 +25,7 @@ from flatweave.lower.traverse.steps import Position, Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.operators import cast_each
 from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
@@ -179,7 +186,9 @@ class Elements:
                 hi = self._unless_failed(b, hi, lo)
                 return b.emit(For(lo, hi, step, self.function(b, body), self.atoms(init)))
             case Fold():
-                return self._fold(b, let.op)
+                in_bytes = self.machine is not None and self.machine.threads_are_long
+                folded = self._fold(b, fold_in_bytes(let.op) if in_bytes else let.op)
+                return cast_each(b, folded, let.op.fn.result_types())
             case Check():
                 return self._check(b, let.op, let)
             case _:

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.algorithms.loops import long_fold
-from flatweave.base.dtypes import bool_, i32, i64
+from flatweave.base.dtypes import bool_, i32, i64, u8
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.scan_levels import ScanRecord, in_bytes
 from flatweave.lower.traverse.blocked_argmax import Stretches, stretches_of
 from flatweave.ops import Fold
 from flatweave.passes.nests.hard import may_fail
 from flatweave.passes.operators import is_commutative, place_of
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.operators import choose_by_values, component_functions, put, without
+from flatweave.terms.operators import cast_each, choose_by_values, component_functions, put, without
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, lambdas_in, makers, walk_lets
 
@@ -125,6 +126,16 @@ class FailingLoops:
         body = inside.close([*params, before], [*results, inside.apply("or", before, flag)])
         found = b.emit(For(lo, hi, step, body, (*init, FALSE)))
         return found[:-1], found[-1]
+
+
+def fold_in_bytes(op: Fold) -> Fold:
+    """The fold with the flags that it combines carried as bytes."""
+    wide = in_bytes(ScanRecord(op.fn, op.neutral, ())).wide
+    if wide is None:
+        return op
+    types = wide.fn.result_types()
+    body = Builder().function([i64], lambda b, k: cast_each(b, b.inline(op.body, [k]), types))
+    return replace(op, body=body, fn=wide.fn, neutral=wide.neutral)
 
 
 # -- A fold in order whose operator chooses an element, a component of which is its position -------
@@ -278,7 +289,7 @@ def stopping(calls: Calls, op: Fold) -> Stopping | None:
         if not (isinstance(chosen, Apply) and chosen.fn == "select"):
             return None
         return Stopping(calls, op) if {*chosen.args[1:]} == {*op.body.params, neutral} else None
-    is_known = (functions, neutral) in ((["and"], TRUE), (["or"], FALSE))
+    is_known = (functions, neutral) in ((["and"], Const(1, u8)), (["or"], Const(0, u8)))
     return Stopping(calls, op) if is_known else None
 
 

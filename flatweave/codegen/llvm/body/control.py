@@ -6,66 +6,16 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.scalars import Agreement, agreement
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm.body.trip_count import is_short
-from flatweave.codegen.llvm.text.module import STOPPED, Code, Phi
+from flatweave.codegen.llvm.text.module import STOPPED, Code
 from flatweave.kernel_ir.memory_ops import LoadWord
 from flatweave.kernel_ir.syntax import Call, Report
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Type, Var
 from flatweave.terms.traverse import free_vars, walk_lets
-
-# Loops: a head with phis, which are written once the values of the next iteration are known.
-
-
-class Loop:
-    """A loop, which begins here: what it carries, by types and first values, has these names."""
-
-    def __init__(self, code: Code, stem: str, *carried: tuple[str, str]) -> None:
-        self._code, self._carried, self._before = code, carried, code.block
-        self._head, self._turn, self._done = code.names("head", "turn", "done")
-        code.enter(self._head)
-        self._hole = code.hole()
-        self.names = [code.fresh(stem) for _ in carried]
-
-    def goes_on(self, condition: str) -> None:
-        """End the head: an iteration follows, or the loop's end."""
-        self._code.branch(condition, self._turn, self._done)
-        self._code.label(self._turn)
-
-    def again(self, *following: str, until: str | None = None) -> None:
-        """End an iteration by the values of the next; `until` says that it was the last."""
-        code = self._code
-        phis: list[Phi] = [
-            (name, type_, [(first, self._before), (value, code.block)])
-            for name, (type_, first), value in zip(
-                self.names, self._carried, following, strict=True
-            )
-        ]
-        code.fill(self._hole, phis)
-        if until is None:
-            code.jump(self._head)
-        else:
-            code.branch(until, self._done, self._head)
-        code.label(self._done)
-
-
-class LaneLoop(Loop):
-    """A loop over the lanes in the bits of a mask, of which there is at least one, in order."""
-
-    def __init__(self, code: Code, width: int, mask: str, *carried: tuple[str, str]) -> None:
-        bits = f"i{width}"
-        super().__init__(code, "lane", (bits, mask), *carried)
-        lane = code.call(bits, f"@llvm.cttz.{bits}", f"{bits} {self.names[0]}", "i1 true")
-        self.lane = f"{bits} {lane}"
-
-    def next(self, *following: str) -> None:
-        """End an iteration; the next lane follows, if there is one."""
-        code, left, ((bits, _), *_) = self._code, self.names[0], self._carried
-        rest = code.let(f"and {bits} {left}, {code.let(f'sub {bits} {left}, 1')}")
-        self.again(rest, *following, until=code.let(f"icmp eq {bits} {rest}, 0"))
-
 
 # Cancellation inside of loops: a loop polls for it each time its fuel is used up.
 #
@@ -115,6 +65,7 @@ def leave_if_stopped(e: Emitter) -> None:
 #     if p f g     p uniform:                   br p, f, g; phis
 #                  p varying, f and g cheap:    f; g; select p
 #                  p varying, g reports:        if no lane runs where not p: f; else as below
+#                  p of linear numbers:         if p in all lanes: f; if in none: g; else as below
 #                  p varying:                   if any (mask & p): f under mask & p
 #                                               if any (mask & ~p): g under mask & ~p
 #                                               select p
@@ -136,9 +87,49 @@ def emit_if(e: Emitter, let: Let, op: If) -> Sequence[Held]:
     if cost(op.then) + cost(op.other) <= CHEAP:
         arms = e.run(op.then), e.run(op.other)
         return _selected(e, let.vars, condition.text, *arms)
+    known: Agreement | None = None
     if not e.is_rare and reports(op.other):
-        return _unless_any(e, let.vars, condition.text, op)
+        lost = e.any(e.masked(e.negated(condition.text)))
+        known = Agreement(e.code.let(f"xor i1 {lost}, true"))
+    elif not e.is_rare and let.vars and not _loops(op):
+        known = agreement(e, op.condition)
+    if known is not None:
+        return _where_lanes_agree(e, let.vars, condition.text, op, known)
     return _masked(e, let.vars, condition.text, op)
+
+
+def _where_lanes_agree(
+    e: Emitter, out: Sequence[Var], condition: str, op: If, known: Agreement
+) -> list[Held]:
+    """One body for all lanes where they agree; else each for its lanes."""
+    code, after = e.code, e.code.names("end")[0]
+    bodies: list[tuple[str, Lambda | None]] = [(known.all, op.then), (known.none, op.other)]
+    arms: list[tuple[list[str], str]] = []
+    for test, body in (*bodies, ("", None)):
+        if body is not None and not test:
+            continue
+        agree, differ = code.names("agree", "differ")
+        if test:
+            code.branch(test, agree, differ)
+            code.label(agree)
+        inner = e.inside()
+        inner.is_rare = body is None
+        held = _masked(inner, out, condition, op) if body is None else inner.run(body)
+        pairs = zip(held, out, strict=True)
+        arms.append(([inner.lanes(each, scalar_type(var.type)) for each, var in pairs], code.block))
+        code.jump(after)
+        code.label(differ if test else after)
+    return [
+        Held(VARYING, code.phi(kind, [(texts[k], block) for texts, block in arms]))
+        for k, kind in enumerate(e.held_type(var.type, VARYING) for var in out)
+    ]
+
+
+def _loops(op: If) -> bool:
+    """Whether a body is too long to be written twice: it loops."""
+    return any(
+        isinstance(let.op, For | While) for fn in (op.then, op.other) for let in walk_lets(fn)
+    )
 
 
 def _masked(e: Emitter, out: Sequence[Var], condition: str, op: If) -> list[Held]:
@@ -146,31 +137,6 @@ def _masked(e: Emitter, out: Sequence[Var], condition: str, op: If) -> list[Held
     then = _guarded(e, op.then, e.masked(condition))
     other = _guarded(e, op.other, e.masked(e.negated(condition)))
     return _selected(e, out, condition, then, other)
-
-
-def _unless_any(e: Emitter, out: Sequence[Var], condition: str, op: If) -> list[Held]:
-    """The first body by all lanes that run here, where none of them reports."""
-    code = e.code
-    rare, usual, after = code.names("rare", "usual", "end")
-    code.branch(e.any(e.masked(e.negated(condition))), rare, usual)
-    arms: list[tuple[list[str], str]] = []
-    for label in (usual, rare):
-        code.label(label)
-        inner = e.inside()
-        inner.is_rare = label is rare
-        held = inner.run(op.then) if label is usual else _masked(inner, out, condition, op)
-        texts = [
-            inner.lanes(each, scalar_type(var.type)) for each, var in zip(held, out, strict=True)
-        ]
-        arms.append((texts, code.block))
-        code.jump(after)
-    code.label(after)
-    (usually, a), (rarely, b) = arms
-    kinds = [e.held_type(var.type, VARYING) for var in out]
-    return [
-        Held(VARYING, code.phi(kind, [(x, a), (y, b)]))
-        for kind, x, y in zip(kinds, usually, rarely, strict=True)
-    ]
 
 
 def reports(body: Lambda) -> bool:

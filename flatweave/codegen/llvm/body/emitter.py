@@ -17,7 +17,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
-from flatweave.codegen.llvm.text.module import Code, constant, splat, vec, word_of_mask
+from flatweave.codegen.llvm.text.module import Code, Phi, constant, splat, vec, word_of_mask
 from flatweave.kernel_ir.lane_facts import Zeros
 from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
 from flatweave.terms.control import Apply, Cast
@@ -254,6 +254,57 @@ def scalar_type(type_: Type) -> DType:
 def lane_numbers(dtype: DType, width: int) -> str:
     """The constant <0, 1, 2, ..>."""
     return f"<{', '.join(f'{dtype.llvm} {i}' for i in range(width))}>"
+
+
+# Loops: a head with phis, which are written once the values of the next iteration are known.
+
+
+class Loop:
+    """A loop, which begins here: what it carries, by types and first values, has these names."""
+
+    def __init__(self, code: Code, stem: str, *carried: tuple[str, str]) -> None:
+        self._code, self._carried, self._before = code, carried, code.block
+        self._head, self._turn, self._done = code.names("head", "turn", "done")
+        code.enter(self._head)
+        self._hole = code.hole()
+        self.names = [code.fresh(stem) for _ in carried]
+
+    def goes_on(self, condition: str) -> None:
+        """End the head: an iteration follows, or the loop's end."""
+        self._code.branch(condition, self._turn, self._done)
+        self._code.label(self._turn)
+
+    def again(self, *following: str, until: str | None = None) -> None:
+        """End an iteration by the values of the next; `until` says that it was the last."""
+        code = self._code
+        phis: list[Phi] = [
+            (name, type_, [(first, self._before), (value, code.block)])
+            for name, (type_, first), value in zip(
+                self.names, self._carried, following, strict=True
+            )
+        ]
+        code.fill(self._hole, phis)
+        if until is None:
+            code.jump(self._head)
+        else:
+            code.branch(until, self._done, self._head)
+        code.label(self._done)
+
+
+class LaneLoop(Loop):
+    """A loop over the lanes in the bits of a mask, of which there is at least one, in order."""
+
+    def __init__(self, code: Code, width: int, mask: str, *carried: tuple[str, str]) -> None:
+        bits = f"i{width}"
+        super().__init__(code, "lane", (bits, mask), *carried)
+        lane = code.call(bits, f"@llvm.cttz.{bits}", f"{bits} {self.names[0]}", "i1 true")
+        self.lane = f"{bits} {lane}"
+
+    def next(self, *following: str) -> None:
+        """End an iteration; the next lane follows, if there is one."""
+        code, left, ((bits, _), *_) = self._code, self.names[0], self._carried
+        rest = code.let(f"and {bits} {left}, {code.let(f'sub {bits} {left}, 1')}")
+        self.again(rest, *following, until=code.let(f"icmp eq {bits} {rest}, 0"))
 
 
 # Prefetches: what asks for cache lines that will be loaded soon. One that is not there does no

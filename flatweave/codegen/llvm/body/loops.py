@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from flatweave.access.analyse import kernel_values
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.body.control import CHEAP, Loop, cost, look
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, prefetch, scalar_type
+from flatweave.codegen.llvm.body.control import CHEAP, cost, look
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, Loop, prefetch, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
 from flatweave.codegen.llvm.body.trip_count import cost_of, is_short
 from flatweave.codegen.llvm.math.scalar import emit_scalar

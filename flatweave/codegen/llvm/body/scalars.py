@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from flatweave.base.dtypes import bool_, i64
-from flatweave.codegen.llvm.body.control import LaneLoop
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, LaneLoop, scalar_type
 from flatweave.codegen.llvm.body.shapes import (
     LINEAR,
     REVERSED,
@@ -52,6 +52,63 @@ def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
     mask = e.isa.one_lane(e.code, e.width, lane, word)
     e.code.words[mask] = word
     return e.negated(mask) if fn == "ne" else mask
+
+
+# Whether lanes agree on a condition, by its ends: linear numbers only rise, or only fall.
+#
+#     and (ge i 2) (lt i n)     all: for base and base + 15; none: base >= n, or base + 15 < 2
+
+
+class Agreement(NamedTuple):
+    """Whether a condition holds in all lanes, and in none, as far as its ends tell."""
+
+    all: str
+    none: str = ""  # where that is not asked
+
+
+def agreement(e: Emitter, condition: Atom) -> Agreement | None:
+    """What the first and the last lane say of the lanes between them, of comparisons of linear
+    numbers with uniform ones and what consists of these; else None."""
+    code, made = e.code, e.made.get(condition) if isinstance(condition, Var) else None
+    held = e.hold(condition)
+    if held.shape is UNIFORM:
+        return Agreement(held.text, code.let(f"xor i1 {held.text}, true"))
+    if not isinstance(made, Apply):
+        return None
+    if made.fn in ("lt", "le", "gt", "ge") and made.args[0].type is i64:
+        return _of_ends(e, made)
+    if made.args[0].type is not bool_ or made.fn not in ("and", "or", "not"):
+        return None
+    parts = [agreement(e, arg) for arg in made.args]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if made.fn == "not":
+        return Agreement(known[0].none, known[0].all)
+    (a, b), one = known, "or" if made.fn == "and" else "and"
+    return Agreement(
+        code.let(f"{made.fn} i1 {a.all}, {b.all}"), code.let(f"{one} i1 {a.none}, {b.none}")
+    )
+
+
+def _of_ends(e: Emitter, made: Apply) -> Agreement | None:
+    """Of one comparison, if the linear number does not wrap from one end to the other."""
+    held, code = [e.hold(arg) for arg in made.args], e.code
+    if sorted(h.shape is UNIFORM for h in held) != [False, True] or VARYING in (
+        held[0].shape, held[1].shape
+    ):
+        return None
+    linear = next(h for h in held if h.shape is not UNIFORM)
+    step = e.width - 1 if linear.shape is LINEAR else 1 - e.width
+    end = code.let(f"add i64 {linear.text}, {step}")
+    first, last = (
+        emit_scalar(code, made.fn, i64, 1, [place if h is linear else h.text for h in held])
+        for place in (linear.text, end)
+    )
+    order = code.let(f"icmp {'sgt' if step > 0 else 'slt'} i64 {end}, {linear.text}")
+    both, either = code.let(f"and i1 {first}, {last}"), code.let(f"or i1 {first}, {last}")
+    none = code.let(f"xor i1 {either}, true")
+    return Agreement(code.let(f"and i1 {order}, {both}"), code.let(f"and i1 {order}, {none}"))
 
 
 # Scalar functions and casts: once where all lanes agree, on the base of linear values, or wide.

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from flatweave.base.dtypes import DType, u8
-from flatweave.codegen.llvm.body.control import Loop
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, Loop
 from flatweave.codegen.llvm.lanes.collectives import count_bits
 from flatweave.codegen.llvm.memory.access import element, store_scalar, stored, to_memory
 from flatweave.codegen.llvm.text.module import mask_of_word, shuffle, vec, word_of_mask

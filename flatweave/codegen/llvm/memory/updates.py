@@ -7,8 +7,8 @@ from functools import reduce
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.body.control import LaneLoop, Loop, look
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.control import look
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, LaneLoop, Loop, scalar_type
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
 from flatweave.codegen.llvm.body.trip_count import LONG
 from flatweave.codegen.llvm.math.scalar import emit_scalar

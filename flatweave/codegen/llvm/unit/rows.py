@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
-from flatweave.codegen.llvm.body.control import Loop
-from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, Loop
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.memory.access import stored
