@@ -349,7 +349,7 @@ def _pairs(given: Any, array: Any, what: str) -> list[tuple[Any, Any]]:
 
 
 def _filler(array: fw.Array, fillers: Any, at: Sequence[Any]) -> fw.Array:
-    """The constant at a place outside: by the last axis that it leaves."""
+    """A constant before or after an array; later axes decide at its corners."""
     found = fw.zeros((), array.dtype)
     for (before, behind), k, n in zip(fillers, at, array.shape, strict=True):
         before, behind = (fw.replace(fw.zeros((), array.dtype), ..., c) for c in (before, behind))
