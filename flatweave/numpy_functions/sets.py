@@ -134,6 +134,11 @@ class UniqueInverse(NamedTuple):
 def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
     """The different values in ascending order; each NaN is one of them, or all are one. A complex
     number is NaN where either part is."""
+    return UniqueAll(*_distinct(x, equal_nan))
+
+
+@fw.operation(any_dtype=True, static="equal_nan", name="unique")
+def _distinct(x: Any, equal_nan: bool) -> tuple[fw.Array, ...]:
     array = fw.asarray(x)
     flat = array if array.ndim == 1 else fw.reshape(array, -1)
     is_pair = is_complex(flat)
@@ -149,7 +154,7 @@ def distinct(x: Any, equal_nan: bool = False) -> UniqueAll:
         lost = lost[:1] if equal_nan else lost
         first, values = fw.concat([first[:known], lost]), fw.concat([values[:known], flat[lost]])
         sizes = fw.histogram(first.shape[0], index)
-    return UniqueAll(values, first, fw.reshape(index, array.shape), sizes)
+    return values, first, fw.reshape(index, array.shape), sizes
 
 
 def _order_of(z: fw.Array) -> tuple[fw.Array, fw.Array, fw.Array]:

@@ -128,6 +128,15 @@ def as_ranks(function: Callable[..., Any], strings: Strings, *args: Any, **optio
     return type(found)(values, *rest) if hasattr(found, "_fields") else (values, *rest)
 
 
+def distinct(function: Callable[..., Any], strings: Strings, equal_nan: bool) -> Any:
+    """What the functions of different values consist of: each number up to the last one occurs."""
+    if not isinstance(strings, Strings):
+        raise unsupported(function)
+    numbers, first = order.ranked(strings.bytes)
+    counts = fw.histogram(first.shape[0], numbers)
+    return made(strings.bytes[first]), first, numbers, counts
+
+
 def extreme(function: Callable[..., Any], strings: Strings) -> Any:
     """The least or the greatest string."""
     if not isinstance(strings, Strings):
@@ -186,12 +195,9 @@ def filtered(function: Callable[..., Any], p: Callable[..., Any], strings: Any) 
 RULES.update(dict.fromkeys(MIRRORED, compared))
 RULES.update(dict.fromkeys(MOVES, moved))
 RULES.update(dict.fromkeys(ORDERS, by_rank))
-RULES.update(dict.fromkeys(
-    ("run_lengths", "sort", "unique", "unique_all", "unique_counts", "unique_inverse",
-     "unique_values", "value_counts"), as_ranks,
-))  # fmt: skip
+RULES.update(dict.fromkeys(("run_lengths", "sort", "value_counts"), as_ranks))
 RULES.update(dict.fromkeys(("isin", "searchsorted"), membership))
 RULES.update(dict.fromkeys(("min", "max"), extreme))
-RULES.update(dict.fromkeys(("filter", "partition"), filtered), add=added, concat=joined,
-             where=where, unsupported=refused)  # fmt: skip
+RULES.update(dict.fromkeys(("filter", "partition"), filtered), _distinct=distinct, add=added,
+             concat=joined, where=where, unsupported=refused)  # fmt: skip
 RULES.update(dict.fromkeys(OF_OFFSETS, lambda function, *args, **options: NotImplemented))

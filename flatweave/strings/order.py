@@ -32,9 +32,9 @@ def ranked(rows: Any) -> tuple[Any, Any]:
     )  # fmt: skip
 
     def halve(state: Any) -> Any:
-        most, blocks, numbers = state
+        most, blocks, words, _ = state
+        numbers = fw.group_by(words).index
         starts = fw.cumsum(blocks) - blocks
-        fewer = (blocks + 1) // 2
         total = fw.asarray(numbers.shape[0] + 1).astype(fw.u64)
 
         def pair(row: Any, k: Any) -> Any:
@@ -45,11 +45,12 @@ def ranked(rows: Any) -> tuple[Any, Any]:
             )
             return first * total + second.astype(fw.u64)
 
-        pairs = fw.expand(lambda e: (e[0] + 1) // 2, pair, (blocks, starts))
-        return (most + 1) // 2, fewer, _numbers(pairs)
+        pairs = lambda: fw.expand(lambda e: (e[0] + 1) // 2, pair, (blocks, starts))  # noqa: E731
+        words = fw.cond(most > 1, pairs, lambda: words)
+        return fw.where(most > 1, (most + 1) // 2, 0), (blocks + 1) // 2, words, numbers
 
-    _, _, numbers = fw.while_loop(
-        lambda state: state[0] > 1, halve, (most, blocks, _numbers(words))
+    _, _, _, numbers = fw.while_loop(
+        lambda state: state[0] > 0, halve, (most, blocks, words, fw.zeros(0, fw.i64))
     )
     count = fw.max(numbers, initial=-1) + 1
     n = numbers.shape[0]
@@ -64,11 +65,6 @@ def _word(values: Any, start: Any, stop: Any, k: Any) -> Any:
         byte = fw.where(begin + j < stop, fw.gather(values, begin + j, default=0), 0)
         found = (found << 8) | byte.astype(fw.u64)
     return (found << 8) | fw.clip(stop - begin, 0, BLOCK).astype(fw.u64)
-
-
-def _numbers(keys: Any) -> Any:
-    """For each key how many different ones are less."""
-    return fw.group_by(keys).index
 
 
 @fw.operation(static="is_one")

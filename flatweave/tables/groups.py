@@ -164,7 +164,9 @@ def _value(value: Any) -> Any:
 @fw.operation(static="sort dropna", any_dtype=True, name="group_by")
 def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     coded_keys, texts = zip(*map(coded, keys), strict=True)
-    index, order, offsets, found = numbered(coded_keys, dropna, "group_by")
+    has_all = len(texts) == 1 and is_text(texts[0]) and not isinstance(coded_keys[0], Nullable)
+    count = texts[0].shape[0] if has_all else None
+    index, order, offsets, found = numbered(coded_keys, dropna, "group_by", count)
     leaves = [part for value in values for part in _arrays(value)]
     one_length([index, *leaves], "group_by")
     parts = list(found)

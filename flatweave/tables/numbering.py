@@ -29,13 +29,16 @@ ROOM = 2
 """A table numbers keys if it has at most this number of slots for each element."""
 
 
-def numbered(keys: tuple[Any, ...], dropna: bool, who: str) -> Numbered:
-    """The elements of key columns by the numbers of their keys.
+def numbered(keys: tuple[Any, ...], dropna: bool, who: str, count: Any = None) -> Numbered:
+    """The elements of key columns by the numbers of their keys; these may be the one column, in
+    which all numbers below `count` occur.
 
     Integers and bools whose values are near each other are numbered by a table with a slot for
     each possible key, others by a hash table if a sample says that they are few; all others, and
     floats, by a sort.
     """
+    if count is not None:
+        return Numbered(keys[0], *by_number(keys[0], count), (fw.iota(count),))
     parts = [part for key in keys for part in parts_of(key)]
     one_length(parts, who, "keys")
     if not dropna:
