@@ -124,3 +124,13 @@ def test_rows_are_compared_with_a_text():
     for rows in (fw.ragged([b"x", b"yy"]), fw.ragged([[1.5]]), parts.values.bytes):
         with pytest.raises(fw.ArgumentError, match=r"(?s)with a text.*fw\.Strings\(rows\)"):
             rows == "x"  # noqa: B015
+
+
+@pytest.mark.parametrize(("program", "sorts"), [
+    (lambda s: fw.group_by(s).index, 5), (lambda s: fw.unique_inverse(s).inverse_indices, 4),
+])  # fmt: skip
+def test_texts_are_numbered_once(program, sorts):
+    """One numbering has four sorts, of which one runs; numbers up to the last are no new keys."""
+    text = fw.jit(program).stages(fw.Strings(["b", "a", "b"])).text["array"]
+
+    assert text.count("= sort ") == sorts
