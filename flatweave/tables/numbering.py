@@ -58,7 +58,7 @@ def _numbered(parts: list[Any]) -> Numbered:
     return Numbered(*fw.cond(table.fits, lambda: _by_table(parts, table), lambda: _sparse(parts)))
 
 
-def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
+def some_numbers(keys: tuple[Any, ...], who: str) -> Any:
     """A number for each element, equal for equal keys, and how many numbers there may be."""
     parts = [part for key in keys for part in parts_of(key)]
     one_length(parts, who, "keys")
@@ -70,9 +70,7 @@ def some_numbers(keys: tuple[Any, ...], who: str) -> tuple[Any, Any]:
 
     if table is None:
         return sparse_numbers()
-    slots = lambda: (table.slots(parts), table.total)  # noqa: E731
-    index, count = fw.cond(table.fits, slots, sparse_numbers)
-    return index, count
+    return fw.cond(table.fits, lambda: (table.slots(parts), table.total), sparse_numbers)
 
 
 class Table(NamedTuple):
@@ -97,8 +95,7 @@ class Table(NamedTuple):
     def keys(self, slots: Any, parts: list[Any]) -> tuple[Any, ...]:
         """The keys of slots, in the dtypes of the columns."""
         found = []
-        columns = zip(parts, self.least, self.extents, strict=True)
-        for part, low, extent in reversed(list(columns)):
+        for part, low, extent in reversed([*zip(parts, self.least, self.extents, strict=True)]):
             slot, slots = slots % extent, slots // extent
             found.append((slot.astype(fw.u64) + low.astype(fw.u64)).astype(part.dtype))
         return tuple(reversed(found))
@@ -127,8 +124,7 @@ def _by_table(parts: list[Any], table: Table) -> Any:
     """The numbers of keys by a table that has a slot for each possible one."""
     slots = table.slots(parts)
     occurs = fw.scatter(fw.full(table.total, False), slots, fw.full(slots.shape, True))
-    number = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)
-    index = number[slots]
+    index = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)[slots]
     found = fw.iota(table.total)[occurs]
     return (index, *by_number(index, found.shape[0]), table.keys(found, parts))
 
