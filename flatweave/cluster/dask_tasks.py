@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import re
 import time
@@ -10,8 +11,10 @@ import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from pickle import PicklingError
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from distributed import progress
 from distributed.comm.core import CommClosedError
@@ -21,12 +24,14 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base import pretty
 from flatweave.base.config import Overrides, config
-from flatweave.base.errors import DeviceError
+from flatweave.base.errors import ArgumentError, DeviceError
+from flatweave.base.host_functions import FILLS, FUNCTIONS
 from flatweave.base.records import record
-from flatweave.base.source import user_location
+from flatweave.base.source import Location, user_location
 from flatweave.cluster import dask_worker
 from flatweave.cluster.executor import Chunk, ChunkFailed, Job, Rows
 from flatweave.frontend.values.chunked import Held, Values
+from flatweave.ops import Callback
 from flatweave.terms.syntax import ArrayType, Atom, Const
 from flatweave.terms.traverse import walk_lets
 
@@ -136,11 +141,35 @@ class Begun(NamedTuple):
     takes: tuple[tuple[str, int], ...]
 
 
-def _as_sent(program: Program) -> tuple[str, tuple[int, ...]]:
-    """The text of a program, and the numbers of its lets whose operators are not tried."""
-    lets = enumerate(walk_lets(program.fn))
+def _as_sent(
+    program: Program, is_here: bool
+) -> tuple[str, tuple[int, ...], tuple[dask_worker.Called, ...]]:
+    """The text of a program, the numbers of its lets whose operators are not tried, and the
+    functions that it calls; workers that are in this process (`is_here`) have these."""
+    text, lets = print_program(program), list(enumerate(walk_lets(program.fn)))
     trusted = [k for k, let in lets if let.where is not None and let.where.is_trusted]
-    return print_program(program), tuple(trusted)
+    called = list[dask_worker.Called]()
+    for number, let in lets:
+        if not isinstance(let.op, Callback):
+            continue
+        name, pickled = let.op.fn, b""
+        if not is_here and name not in FILLS:  # these are there from the start
+            pickled = _pickled(let.op, let.where)
+            name = f"{let.op.called}_{hashlib.sha256(pickled).hexdigest()[:12]}"
+            text = text.replace(let.op.fn, name)
+        called.append(dask_worker.Called(number, name, pickled, let.where))
+    return text, tuple(trusted), tuple(called)
+
+
+def _pickled(call: Callback, where: Location | None) -> bytes:
+    """The function of a call, for another process; raises ArgumentError where that cannot be."""
+    try:
+        return bytes(cloudpickle.dumps(FUNCTIONS[call.fn]))
+    except (TypeError, AttributeError, PicklingError) as failure:
+        raise ArgumentError(
+            f"{call.called} cannot be sent to the workers of a cluster: {failure}.", where=where,
+            remedy="Create what cannot be pickled, such as locks and open files, in the function.",
+        ) from None  # fmt: skip
 
 
 def failed_in(begun: Begun, failed: dask_worker.Failed) -> ChunkFailed:
@@ -237,6 +266,7 @@ class Tasks:
         self.client = client
         self._progress = progress
         self._threads = threads
+        self._is_here = client.scheduler.address.startswith("inproc:")
         self._texts = functools.lru_cache(maxsize=1024)(_as_sent)
         self._begun: dict[str, list[Begun]] = {}
         self._seen: tuple[float, Cluster] | None = None
@@ -251,10 +281,10 @@ class Tasks:
         self._begun.update(zip(keys, begun, strict=True))
         while len(self._begun) > max(REMEMBERED, len(begun)):
             del self._begun[next(iter(self._begun))]
-        text, trusted = self._texts(program)
+        text, trusted, called = self._texts(program, self._is_here)
         switches: Overrides = {"threads": self._threads, "debug": config.debug}
         works = [
-            dask_worker.Work(text, trusted, each, key, switches, dask_worker.VERSIONS)
+            dask_worker.Work(text, trusted, called, each, key, switches, dask_worker.VERSIONS)
             for key, each in zip(keys, chunks, strict=True)
         ]
         futures = self._submitted(function, works, *columns, keys=keys)

@@ -4,15 +4,17 @@
 
 Results of other tasks are in a separate list, in which Dask finds them at once; arguments have
 their numbers. The program is compiled here, for this machine, once in each process, and kept on
-disk as ever; the lines of its lets are numbers, which the client knows.
+disk as ever; the lines of its lets are numbers, which the client knows. Python functions that it
+calls come with it, pickled, and their names are digests of that.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from distributed import get_worker
 
@@ -20,8 +22,10 @@ import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program, parse_program
 from flatweave.base.config import Overrides, config
+from flatweave.base.host_functions import FUNCTIONS
 from flatweave.base.records import record
 from flatweave.base.schedule import OF_CHUNKS
+from flatweave.base.source import Location
 from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.files import extremes, one, picked, read
 from flatweave.frontend.call.eager import compile_program
@@ -38,14 +42,25 @@ RESULT = "result"
 Argument = tuple[Any, ...]
 
 
+class Called(NamedTuple):
+    """A Python function that the let with this number calls: its name in the text, the function
+    itself unless each process has it, and the user's line, which its errors name."""
+
+    let: int
+    name: str
+    pickled: bytes
+    where: Location | None
+
+
 @record
 class Work:
-    """A program's text, the numbers of its lets whose operators are not tried, and what it takes
-    for each chunk; the name of the task, the switches under which it runs, and the versions of
-    Flatweave and of the text at the client."""
+    """A program's text, the numbers of its lets whose operators are not tried, the functions that
+    it calls, and what it takes for each chunk; the name of the task, the switches under which it
+    runs, and the versions of Flatweave and of the text at the client."""
 
     text: str
     trusted: tuple[int, ...]
+    called: tuple[Called, ...]
     chunks: Sequence[Sequence[Argument]]
     key: str
     switches: Overrides
@@ -116,12 +131,13 @@ def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
         raise OtherVersions(VERSIONS)
     with config.scoped(**work.switches):
         try:
-            return _compiled(work.text, work.trusted).run(given)  # type: ignore[no-any-return]
+            return _compiled(work.text, work.trusted, work.called).run(given)  # type: ignore[no-any-return]
         except Fault as fault:
-            line = fault.where.number if isinstance(fault.where, Numbered) else -1
+            where: Any = fault.where
+            line, where = (where.number, None) if isinstance(where, Numbered) else (-1, where)
             facts = (
                 fault.code, fault.index, fault.value, fault.extent, fault.axis, fault.values,
-                fault.message,
+                fault.message, where,
             )  # fmt: skip
             raise Failed(work.key, chunk, line, *facts) from None
 
@@ -220,19 +236,28 @@ def _one(rows: Iterator[Any], results: Sequence[Any], kind: str, *what: Any) -> 
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str, trusted: tuple[int, ...]) -> Any:
+def _compiled(text: str, trusted: tuple[int, ...], called: tuple[Called, ...]) -> Any:
     """The program of a text, compiled."""
+    for each in called:
+        if each.pickled and each.name not in FUNCTIONS:
+            FUNCTIONS[each.name] = cloudpickle.loads(each.pickled)
     read = parse_program(text)
-    fn = _numbered(read.fn, [0], trusted)
+    lines = {each.let: each.where for each in called if each.where is not None}
+    fn = _numbered(read.fn, [0], trusted, lines)
     return compile_program(Program(read.name, fn), "cpu", True, OF_CHUNKS)
 
 
-def _numbered(fn: Lambda, count: list[int], trusted: tuple[int, ...]) -> Lambda:
-    """A function whose lets have numbers for lines, in the order in which they are read."""
+def _numbered(
+    fn: Lambda, count: list[int], trusted: tuple[int, ...], lines: Mapping[int, Location]
+) -> Lambda:
+    """A function whose lets have numbers for lines, in the order in which they are read; those that
+    call functions have their lines."""
     lets = []
     for let in fn.lets:
         number, count[0] = count[0], count[0] + 1
-        op = map_field(let.op, lambda atom: atom, lambda inner: _numbered(inner, count, trusted))
-        where: Any = Numbered(number, number in trusted)
+        op = map_field(
+            let.op, lambda atom: atom, lambda inner: _numbered(inner, count, trusted, lines)
+        )
+        where: Any = lines.get(number) or Numbered(number, number in trusted)
         lets.append(Let(let.vars, op, where))
     return Lambda(fn.params, tuple(lets), fn.results)

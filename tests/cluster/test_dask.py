@@ -3,6 +3,8 @@
 import math
 import os
 import signal
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -124,6 +126,41 @@ def test_workers_try_operators_as_the_client_does(client):
         expected = f(xs)
         with config.scoped(debug=True):
             assert f(xs) == expected
+
+
+def test_functions_go_to_the_workers(client, monkeypatch):
+    """Callbacks of any kind, and steps of libraries; another function of the same name is
+    another one. Errors name the line that calls it."""
+    squares = np.arange(1.0, 17).reshape(4, 2, 2) ** 2
+    xs = fw.Chunked.cut(squares, 2)
+
+    def called(f):
+        kind = fw.ShapeDtypeStruct((2, 2), fw.f64)
+        return fw.map(lambda m: fw.pure_callback(f, kind, m, vmap_method="sequential"), xs)
+
+    def scaled(factor):  # as in a notebook, where a cell is run again
+        exec(f"def f(m): return m * {factor}", names := {"__name__": "__main__"})
+        monkeypatch.setattr(sys.modules["__main__"], "f", names["f"], raising=False)
+        return names["f"]
+
+    with fw.on(client):
+        for mine, numpy in ((fw.linalg.inv, np.linalg.inv), (fw.fft.fft, np.fft.fft)):
+            assert np.allclose(np.asarray(mine(xs)), numpy(squares))
+        for f in (np.negative, lambda m: m + 7, scaled(2), scaled(3)):
+            assert np.array_equal(np.asarray(called(f)), f(squares)), f
+        with pytest.raises(fw.ShapeError, match="test_dask.py.*pure_callback"):
+            np.asarray(called(the_wrong_shape))
+        with pytest.raises(ZeroDivisionError) as raised:
+            np.asarray(called(lambda m: 1 // 0))
+        lock = threading.Lock()
+        with pytest.raises(fw.ArgumentError, match="cannot be sent to the workers"):
+            np.asarray(called(lambda m: m if lock else -m))
+    assert "test_dask.py" in raised.value.__notes__[0]
+
+
+def the_wrong_shape(m):
+    """Gives another shape than is declared."""
+    return m[0]
 
 
 def test_files_are_read_by_the_workers(client, tmp_path):
