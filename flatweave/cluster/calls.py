@@ -156,9 +156,8 @@ class Steps:
             x.load(0, 1) if type(x) is Chunked and k not in self.split else x
             for k, x in enumerate([*flat, *self.traced.hidden])
         ]
-        if self.checks is not None and not config.debug:
+        if self.checks is not None and not self.checks.is_done and not config.debug:
             self.checks(of_first_chunks(self.traced.program, args))
-            self.checks = None if self.checks.is_done else self.checks
         results = results_of(self.divided, place, args)
         place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
         written = _writable(args)

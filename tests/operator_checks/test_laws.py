@@ -7,6 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
+from flatweave.operator_checks.first_calls import FirstCalls
 
 RNG = np.random.default_rng(3)
 XS = RNG.normal(size=40)
@@ -300,7 +301,7 @@ def test_later_calls_try_nothing():
 
     assert f(NATURAL) == 100
     assert f(-NATURAL) <= 0  # where it is not associative
-    assert f.taken(NATURAL)[0].checks is None
+    assert f.taken(NATURAL)[0].checks.is_done
 
 
 def test_it_can_be_left_out():
@@ -328,3 +329,17 @@ def test_threads_may_make_the_first_call_together():
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(8)))
+
+
+def test_another_call_may_finish_the_tries(monkeypatch):
+    """While one tries, as on another thread."""
+    f = fw.jit(lambda v: fw.reduce(lambda a, b: fw.minimum(a + b, 99), 0, v))
+    tried = FirstCalls.__call__
+
+    def meanwhile(checks, args):
+        monkeypatch.setattr(FirstCalls, "__call__", tried)
+        assert f(NATURAL) == 99
+        tried(checks, args)
+
+    monkeypatch.setattr(FirstCalls, "__call__", meanwhile)
+    assert f(NATURAL) == 99

@@ -135,8 +135,8 @@ class Compiled:
         """The results' leaves; raises Fault."""
         if hidden := self.hidden:
             flat = flat + hidden
-        if self.checks is not None:
-            self._check(flat)
+        if self.checks is not None and not self.checks.is_done:
+            self._check(self.checks, flat)
         if self.flags:
             flat = flat + (donated.flags if donated else self.flags)
         try:
@@ -145,18 +145,15 @@ class Compiled:
             self._move(fault)
             raise
 
-    def _check(self, args: list[Any]) -> None:
+    def _check(self, checks: Checks, args: list[Any]) -> None:
         """Try what is not known of the program's operators."""
-        assert self.checks is not None
         if config.debug:  # all elements are
             return
         try:
-            self.checks(args)
+            checks(args)
         except Fault as fault:
             self._move(fault)
             raise
-        if self.checks.is_done:
-            self.checks = None
 
     def run_all(self, args: list[Any]) -> list[Any]:
         """The same for all arguments of the program."""

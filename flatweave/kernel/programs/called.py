@@ -79,9 +79,8 @@ class Made:
         """What a run gives, in the structure of the function's result; or the user's error. First
         the operators are tried, as long as they have not met elements that count."""
         try:
-            if self._checks is not None:
+            if self._checks is not None and not self._checks.is_done:
                 self._checks(flat)
-                self._checks = None if self._checks.is_done else self._checks
             return rebuilt(self, run(), flat)
         except Fault as fault:
             raise user_error(fault) from None
