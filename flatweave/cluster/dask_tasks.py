@@ -24,7 +24,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base import pretty
 from flatweave.base.config import Overrides, config
-from flatweave.base.errors import ArgumentError, DeviceError
+from flatweave.base.errors import ArgumentError, DeviceError, UserError
 from flatweave.base.host_functions import FILLS, FUNCTIONS
 from flatweave.base.records import record
 from flatweave.base.source import Location, user_location
@@ -253,6 +253,10 @@ class Remote:
         (found,) = self.place.rows([(self, begin, end)])
         return np.asarray(found)
 
+    def delayed(self, delayed: Any) -> Any:
+        """All of them, as Dask computes them later."""
+        return delayed(dask_worker.part)(self.task.future, self.task.number, 0, self.rows)
+
     @property
     def place(self) -> Any:
         """The source of these and other results."""
@@ -361,6 +365,8 @@ class Tasks:
                 raise without_workers(known, error.allowed_failures + 1) from None
             case dask_worker.OtherVersions():
                 raise with_others(error.versions) from None
+        if isinstance(error, UserError):
+            error.where = error.where or user_location()
         raise without_scheduler() if isinstance(error, LOST) else error
 
     def _workers(self) -> list[str]:

@@ -12,8 +12,6 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
-from flatweave.cluster import dask_worker
-from flatweave.cluster.dask_tasks import Remote
 from flatweave.cluster.executor import Chunk, Executor, Job, Rows
 from flatweave.cluster.file_sinks import (
     Columns,
@@ -66,13 +64,21 @@ def _save(
 ) -> None:
     how = _format(path, format)
     named = column is not None or bool(beside) or how in TABLES
-    arrays = {(column or VALUES) if named else "": xs, **beside}
+    pairs = [((column or VALUES) if named else "", xs), *beside.items()]
     for name, array in beside.items():
         if len(array) != len(xs):
             raise ArgumentError(
                 f"{name!r} has {len(array)} rows, the first column {len(xs)}.",
                 remedy="A table's columns have one length: save others separately.",
             )
+    if how in TABLES:
+        pairs = [part for pair in pairs for part in _numbers(*pair)]
+    arrays = dict(pairs)
+    if len(arrays) < len(pairs):
+        twice = next(name for name in arrays if [each for each, _ in pairs].count(name) > 1)
+        raise ArgumentError(
+            f"save got two columns {twice!r}.", remedy="Name one of them otherwise, by column=."
+        )
     path = path if "://" in path else os.path.abspath(path)
     if how not in ("npy", "bytes") and _has_files(path):
         raise ArgumentError(
@@ -92,7 +98,9 @@ def _save(
     with told_if_full(path, sum(array.nbytes for array in arrays.values()), REMEDY):
         sink = FORMATS[how][0](path, Columns(kinds, ends))
     place = PLACE.get() or in_process()
-    trees = [flatten(array)[1] for array in arrays.values()]
+    trees = [
+        flatten(array)[1] if isinstance(array, ChunkedRows) else LEAF for array in arrays.values()
+    ]
     try:
         place.done(
             functools.partial(_written, path, sink, trees),
@@ -104,6 +112,19 @@ def _save(
         raise
 
 
+def _numbers(name: str, xs: Chunked) -> Iterator[tuple[str, Chunked]]:
+    """The columns of a table for an array: parts of complex numbers, and fields of records, are a
+    column each."""
+    if not isinstance(xs, ChunkedRows) and xs.dtype.kind == "c":
+        part = f"f{xs.dtype.itemsize // 2}"
+        xs = xs.viewed([("real", part), ("imag", part)], xs.row)
+    if isinstance(xs, ChunkedRows) or xs.dtype.names is None:
+        yield name, xs
+        return
+    for field in xs.dtype.names:
+        yield from _numbers(f"{name}.{field}", xs[field])
+
+
 def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:
     """Raise the user's error for elements that tables have no numbers for."""
     for name, array in arrays.items():
@@ -113,11 +134,6 @@ def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:
         said, remedy = f"elements of {dtype}", "convert it first, with astype in a jitted function"
         if not all(array.row):
             said, remedy = "rows without elements", "save another column, which has as many rows"
-        if dtype.kind == "c":
-            remedy = "save two columns, beside={..}: its .real, and its .imag"
-        elif dtype.names is not None:
-            said = "records"
-            remedy = "save each field as a column, beside={..}: xs[name]"
         raise ArgumentError(
             f"save as {how} has no {said}, which {name!r} has.",
             remedy=f"Of {name!r} {remedy}; or save it separately as .npy, which has every dtype.",
@@ -201,8 +217,6 @@ def _delayed(piece: Piece) -> Any:
     """The rows of a piece, as Dask computes them later."""
     delayed = dask().delayed
     match piece:
-        case Remote(task=task):
-            return delayed(dask_worker.part)(task.future, task.number, 0, piece.rows)
         case Block(blocks=blocks, number=number):
             return delayed(blocks.blocks[number])
         case Held(values=values):
@@ -210,6 +224,8 @@ def _delayed(piece: Piece) -> Any:
         case Several(parts=parts):
             found = [delayed(_rows)(_delayed(part), *ends) for part, *ends in parts]
             return delayed(np.concatenate)(found)
+        case _ if hasattr(piece, "delayed"):
+            return piece.delayed(delayed)
         case _:
             return delayed(_loaded)(piece)
 

@@ -1,6 +1,8 @@
 """Arrays in chunks as files: a written array is read back unchanged."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -140,16 +142,54 @@ def test_folders_of_fsspec():
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_elements_that_tables_have_not(tmp_path, kind):
-    """The error says of which column, and what to do."""
-    pairs = fw.Chunked.cut(XS + 1j, 7)
-    records = fw.Chunked.cut(np.zeros(24, [("a", "i4"), ("b", "f8")]), 7)
-    with pytest.raises(fw.ArgumentError, match="has no elements of complex128, which 'z'") as said:
-        fw.Chunked.cut(XS, 7).save(tmp_path / f"z.{kind}", beside={"z": pairs})
-    assert "save two columns, beside={..}: its .real, and its .imag" in str(said.value)
-    with pytest.raises(fw.ArgumentError, match="has no records, which 'values' has"):
-        records.save(tmp_path / f"r.{kind}")
+def test_parts_and_fields_are_columns(tmp_path, kind):
+    """Parts of complex numbers and fields of records are columns of numbers."""
+    pytest.importorskip("pyarrow")
+    pairs = np.zeros(24, [("a", "i4"), ("b", "c8", (2,))])
+    pairs["a"], pairs["b"] = XS, ROWS[:, :2] * 1j + 1
+    records = fw.Chunked.cut(pairs, 9)
+    fw.Chunked.cut(XS, 7).save(tmp_path / f"t.{kind}", beside={"r": records})
+    names = ["values", "r.a", "r.b.real", "r.b.imag"]
+    found = fw.Chunked.open(tmp_path / f"t.{kind}", column=names)
+
+    wanted = XS, pairs["a"], pairs["b"].real, pairs["b"].imag
+    for name, values in zip(names, wanted, strict=True):
+        assert np.array_equal(np.asarray(found[name]), values), name
+
+
+@pytest.mark.parametrize("kind", ["npy", "bytes"])
+def test_records(tmp_path, kind):
+    """One array, as it is in memory."""
+    records = np.array([(1, 2.0), (3, 4.0), (5, 6.0)], [("a", "i4"), ("b", "f8")])
+    fw.Chunked.cut(records, 2).save(tmp_path / "r", format=kind)
+
+    if kind == "bytes":
+        assert (tmp_path / "r").read_bytes() == records.tobytes()
+    else:
+        found = fw.Chunked.open(tmp_path / "r", format=kind)
+        assert np.array_equal(found.load(0, 3), records)
+
+
+def test_columns_have_names_of_their_own(tmp_path):
+    """Else one of them would be lost."""
+    xs = fw.Chunked.cut(XS, 7)
+    for column, other in (("k", "k"), (None, "values"), ("k", "k.real")):
+        array = xs if other != "k.real" else xs + 1j
+        with pytest.raises(fw.ArgumentError, match=f"save got two columns '{other}'"):
+            array.save(tmp_path / "t.parquet", column=column, beside={other: xs})
     assert os.listdir(tmp_path) == []
+
+
+def test_files_need_no_cluster(tmp_path):
+    """Without `distributed` an array is saved from this process."""
+    program = (
+        "import sys; sys.modules['distributed'] = None; import flatweave as fw\n"
+        "fw.Chunked.cut(fw.iota(10), 3).save(sys.argv[1])"
+    )
+    path = str(tmp_path / "xs.npy")
+    subprocess.run([sys.executable, "-c", program, path], check=True)
+
+    assert np.load(path).tolist() == list(range(10))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk without room")
