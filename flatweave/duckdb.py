@@ -15,6 +15,7 @@ import duckdb
 import pyarrow
 
 import flatweave as fw
+from flatweave.frontend.values.array import kind_of
 from flatweave.library_columns import taken
 
 
@@ -28,6 +29,11 @@ def register(
     `parameters` and `result` are types of DuckDB or their names. DuckDB calls it for some thousand
     rows at a time, so each result must depend on its row alone. NULL is a missing value.
     """
+    if not callable(f):
+        raise fw.ArgumentError.here(
+            f"register needs a function, got {kind_of(f)}.",
+            'Give a name, then the function: register(con, "area", f, ["DOUBLE"], "DOUBLE").',
+        )
     types = [duckdb.type(each) if isinstance(each, str) else each for each in parameters]
 
     def call(*columns: Any) -> Any:
@@ -43,6 +49,11 @@ def register(
 
 def columns(relation: Any) -> dict[str, Any]:
     """The columns of what a query gives, by their names."""
+    if not hasattr(relation, "__arrow_c_stream__"):
+        raise fw.ArgumentError.here(
+            f"columns needs what a query gives, got {kind_of(relation)}.",
+            'Give a relation: columns(con.sql("SELECT ..")).',
+        )
     table = pyarrow.table(relation)
     return {
         name: taken(table[name].combine_chunks(), f"column {name!r}") for name in table.column_names

@@ -30,16 +30,20 @@ from flatweave.frontend.ragged.exchange import (
 from flatweave.frontend.ragged.to_columns import TICKS
 from flatweave.frontend.values.arrow_columns import (
     FIXED,
+    POLARS,
     NoNumbers,
     column_behind,
     either,
     is_arrow,
+    library_of,
     missing_in,
     numbers_in,
 )
 from flatweave.frontend.values.arrow_interface import NUMBERS, Chunk, chunks_of
+from flatweave.frontend.values.asarray import values_of
 from flatweave.frontend.values.datetimes import is_times, times_of
 from flatweave.frontend.values.exchange import Values
+from flatweave.tables.keys import Categories, encoded
 
 Function: TypeAlias = str | Callable[..., Any]
 Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
@@ -67,6 +71,8 @@ def taken(column: Any, name: str = NAME) -> Any:
         else:
             is_time = isinstance(found, fw.Nullable) and is_times(found.values)
             return of_times(found.values, ~found.valid.to_numpy()) if is_time else found
+    if arrow is None:
+        values_of(column, name)  # raises what fw.asarray did, with the name
     raise refusals[-1 if arrow is not None else 0]
 
 
@@ -81,10 +87,13 @@ def of_arrow(column: Any, name: str = NAME) -> Any:
     """The elements of a column of any library of Arrow; several chunks are copied together.
 
     Raises DTypeError for elements that no value of ours stands for: decimals, times of day,
-    intervals, unions, other extension types.
+    intervals, unions, Python objects, other extension types.
     """
     try:
-        parts = [_value(chunk, 0, chunk.length) for chunk in chunks_of(column)]
+        chunks = list(chunks_of(column))
+        if library_of(column) == POLARS and chunks[0].format.startswith(BYTES):
+            raise NoNumbers(chunks[0], name)  # polars has such bytes for pointers to objects alone
+        parts = [_value(chunk, 0, chunk.length) for chunk in chunks]
     except NoNumbers as failure:
         failure.name = name
         raise failure.user_error_of(column) from None
@@ -288,13 +297,13 @@ class TableAccessor(Accessor):
 
     def group_by(self, by: str | Sequence[str], **functions: Aggregation) -> Any:
         """A DataFrame with a row for each group, in the order of the keys, which are the index in
-        pandas and columns in polars.
+        pandas and columns in polars. Categories are in their own order, not in that of text.
 
         `name=(column, f)`: `f` gets a row of the column's values, or of those of a tuple of
         columns, or is a name that `Groups.agg` knows. Missing keys are a group, too.
         """
         names = [by] if isinstance(by, str) else list(by)
-        keys = tuple(map(self.__getitem__, names))
+        keys = tuple(map(self._key, names))
         together: dict[tuple[str, ...], dict[str, Function]] = {}
         for name, given in functions.items():
             if not isinstance(given, tuple) or len(given) != 2:
@@ -308,4 +317,17 @@ class TableAccessor(Accessor):
         for of, each in together.items():
             found |= fw.group_by(keys, *map(self.__getitem__, of)).agg(**each)
         columns = {name: found[name] for name in functions}
-        return self._table(columns, dict(zip(names, groups.keys, strict=True)))
+        named = zip(names, groups.keys, strict=True)
+        return self._table(columns, {name: self._of_key(name, key) for name, key in named})
+
+    def _key(self, name: str) -> Any:
+        """A column to group by; categories keep their order."""
+        column = self._of[name]
+        return self[name] if encoded(column) is None else column
+
+    def _of_key(self, name: str, key: Any) -> Any:
+        """The keys of groups, categories as the library has them."""
+        column = self._of[name]
+        if not isinstance(key, Categories):
+            return key
+        return type(column)(key.tolist(), dtype=column.dtype)

@@ -14,8 +14,22 @@ from typing import Any
 import pandas as pd
 
 import flatweave as fw
+from flatweave.base import pretty
 from flatweave.frontend.values.datetimes import Times
 from flatweave.library_columns import Accessor, TableAccessor, taken
+
+
+def indexed(value: Any, index: pd.Index, name: Any = None) -> pd.Series:
+    """A value of ours as a Series with an index of as many elements; a number for each of them."""
+    found = given(value)
+    count = len(found) if getattr(found, "ndim", 1) else len(index)
+    if count != len(index):
+        raise fw.ArgumentError.here(
+            f"the result has {pretty.counted(count, 'element')}, and its index would have"
+            f" {len(index)}: that of the data.",
+            'Call the function of the column itself: f(df.fw["x"]), f(series.fw.array).',
+        )
+    return pd.Series(found, index, name=name)
 
 
 def given(value: Any) -> Any:
@@ -23,6 +37,8 @@ def given(value: Any) -> Any:
     has."""
     if isinstance(value, fw.Array | Times):
         return value.to_numpy()
+    if isinstance(value, pd.Series):
+        return value.array
     import pyarrow  # optional dependency
 
     return pd.arrays.ArrowExtensionArray(pyarrow.array(value))
@@ -39,7 +55,7 @@ class SeriesAccessor(Accessor):
 
     def apply(self, f: Callable[..., Any]) -> pd.Series:
         """`f` of all elements, which gives as many."""
-        return pd.Series(given(f(self.array)), self._of.index, name=self._of.name)
+        return indexed(f(self.array), self._of.index, self._of.name)
 
 
 @pd.api.extensions.register_dataframe_accessor("fw")
@@ -47,7 +63,7 @@ class FrameAccessor(TableAccessor):
     """`df.fw`; results have the index of the DataFrame, groups their keys."""
 
     def _column(self, value: Any) -> pd.Series:
-        return pd.Series(given(value), self._of.index)
+        return indexed(value, self._of.index)
 
     def _table(
         self, columns: Mapping[str, Any], keys: Mapping[str, Any] | None = None
@@ -56,4 +72,4 @@ class FrameAccessor(TableAccessor):
         if keys is not None:
             levels = [pd.Index(given(key), name=name) for name, key in keys.items()]
             index = levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels)
-        return pd.DataFrame({name: given(x) for name, x in columns.items()}, index)
+        return pd.DataFrame({name: indexed(x, index) for name, x in columns.items()}, index)

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 import flatweave as fw
+from flatweave.frontend.values.array import kind_of
 from flatweave.library_columns import Accessor, TableAccessor, taken
 
 
@@ -65,6 +66,12 @@ class LazyNamespace(Accessor):
 
         def call(frame: pl.DataFrame) -> pl.DataFrame:
             found = f(FrameNamespace(frame).arrays())
+            if not isinstance(found, Mapping):
+                raise fw.ArgumentError.here(
+                    f"apply of a lazy frame needs a dict of columns, and f gives"
+                    f" {kind_of(found)}.",
+                    'Give each column a name: return {"y": y}.',
+                )
             return pl.DataFrame({name: given(x) for name, x in found.items()})
 
         return self._of.map_batches(call, schema=schema)

@@ -22,8 +22,10 @@ from types import CodeType
 from typing import NamedTuple
 
 # Modules whose frames are never the user's: ours, and those that stand between the user and us
-# (`np.sum(tracer)`, `functools.wraps`, `with fw.target(..)`, generated `__init__`s).
-INTERIOR = frozenset({"flatweave", "numpy", "functools", "contextlib", "dataclasses"})
+# (`np.sum(tracer)`, `functools.wraps`, `with fw.target(..)`, generated `__init__`s, accessors).
+INTERIOR = frozenset({
+    "flatweave", "numpy", "functools", "contextlib", "dataclasses", "pandas", "polars",
+})  # fmt: skip
 
 
 class Spot(NamedTuple):

@@ -1,5 +1,7 @@
 """`import flatweave.pandas`, `.polars`, `.duckdb`, `.awkward`, with the libraries themselves."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -92,8 +94,90 @@ def test_awkward():
         assert ours.to(ours.of(array)).to_list() == array.to_list()
     numbers = ak.Array([1.0, 2.0])
     assert np.shares_memory(ours.of(numbers).to_numpy(), numbers.layout.data)
-    with pytest.raises(fw.UserError):
-        ours.of(ak.Array([[1], [2, 3], None]))
+
+
+def test_awkward_through_arrow():
+    """Whatever the table of the page names: bytes, times, lists of records, missing lists."""
+    ak = pytest.importorskip("awkward")
+    ours = pytest.importorskip("flatweave.awkward")
+    pytest.importorskip("pyarrow")
+    times = np.array(["2020-01-01", "2021-02-03"], "M8[s]")
+    for array in (
+        ak.Array(times), ak.Array([[times[0]], []]), ak.Array([[1], [2, 3], None]),
+        ak.Array([[{"x": 1, "y": "a"}], []]), ak.Array([[{"x": 1, "y": [1, 2]}], []]),
+        ak.Array([{"x": 1}, None]),
+    ):  # fmt: skip
+        assert ours.to(ours.of(array)).to_list() == array.to_list()
+    assert ours.of(ak.Array([b"ab", b"\xff"])).tolist() == [[97, 98], [255]]
+    for union in (ak.Array([1, "a"]), ak.Array([[1, [2]], []])):
+        with pytest.raises(fw.DTypeError, match="the array is an Arrow column of unions[^$]*one"):
+            ours.of(union)
+    with pytest.raises(fw.ArgumentError, match="of takes an ak.Array, got a Record"):
+        ours.of(ak.Record({"x": 1}))
+
+
+def test_objects_of_python():
+    """No address is read; the column is named, and for dates what makes times of them."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("flatweave.pandas")
+    pytest.importorskip("flatweave.polars")
+    columns = {"x": [1, 2], "o": [object(), 3]}
+    for table in (pl.DataFrame(columns), pd.DataFrame(columns)):
+        with pytest.raises(fw.UserError, match="column 'o' .*Python objects"):
+            table.fw.arrays()
+    dates = pd.DataFrame({"d": [datetime.date(2020, 1, 1)]})
+    with pytest.raises(fw.ArgumentError, match=r"column 'd' holds[^$]*datetime64\[us\]"):
+        dates.fw.apply(lambda d: d)
+
+
+def test_groups_of_categories():
+    """In the order of the categories, with the dtype of the column."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("flatweave.pandas")
+    pytest.importorskip("flatweave.polars")
+    grades, values = ["lo", "hi", None, "lo"], [1, 2, 3, 5]
+    column = pd.Categorical(grades, categories=["lo", "mid", "hi"], ordered=True)
+    df = pd.DataFrame({"c": column, "v": values})
+    mine = df.fw.group_by("c", n=("v", "sum"))
+    theirs = df.groupby("c", observed=True, dropna=False).agg(n=("v", "sum"))
+    pd.testing.assert_frame_equal(mine, theirs)
+    for dtype in (pl.Enum(["lo", "mid", "hi"]), pl.Categorical):
+        table = pl.DataFrame({"c": pl.Series(grades, dtype=dtype), "v": values})
+        found = table.fw.group_by("c", n=("v", "sum"))
+        assert found["c"].dtype == table["c"].dtype
+        assert sorted(found.rows(), key=str) == [("hi", 2), ("lo", 6), (None, 3)]
+    table = table.with_columns(pl.col("c").cast(pl.Enum(["lo", "mid", "hi"])))
+    assert table.fw.group_by("c", n=("v", "sum"))["c"].to_list() == ["lo", "hi", None]
+
+
+def test_results_that_do_not_fit():
+    """Of another length than the index; no dict of columns; the user's line."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("flatweave.pandas")
+    pytest.importorskip("flatweave.polars")
+    df = pd.DataFrame({"v": [1.0, 2.0, 3.0]})
+    for apply in (
+        lambda: df.v.fw.apply(lambda v: v[v > 1]), lambda: df.fw.apply(lambda v: v[v > 1]),
+        lambda: df.fw.apply(lambda v: {"w": v[v > 1]}),
+    ):  # fmt: skip
+        with pytest.raises(fw.ArgumentError, match="has 2 elements, and its index would have 3"):
+            apply()
+    lazy = pl.DataFrame({"v": [1.0]}).lazy().fw.apply(lambda t: t["v"], {"v": pl.Float64})
+    with pytest.raises(fw.ArgumentError, match=r"a dict of columns[^$]*lazy\.collect\(\)"):
+        lazy.collect()
+
+
+def test_misuse_of_duckdb():
+    """What is no function, and no relation; a sum of integers is no i64 there."""
+    duckdb = pytest.importorskip("duckdb")
+    ours = pytest.importorskip("flatweave.duckdb")
+    con = duckdb.connect()
+    with pytest.raises(fw.ArgumentError, match="register needs a function, got an int"):
+        ours.register(con, "q", 3, ["DOUBLE"], "DOUBLE")
+    with pytest.raises(fw.ArgumentError, match="columns needs what a query gives, got an int"):
+        ours.columns(3)
+    with pytest.raises(fw.DTypeError, match=r"column 's' [^$]*in SQL by x::BIGINT"):
+        ours.columns(con.sql("SELECT sum(i) AS s FROM range(5) r(i)"))
 
 
 def test_times():

@@ -46,7 +46,7 @@ REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
     ),
     "decimals": (
         'Cast it to floats: xs.astype("float64").', "Cast it to floats: xs.cast(polars.Float64).",
-        "Cast it to floats: xs.cast(pyarrow.float64()).",
+        "Cast it to floats, xs.cast(pyarrow.float64()); in SQL by x::BIGINT, x::DOUBLE.",
     ),
     "times": (
         'Cast it to integers: xs.astype("int{bits}[pyarrow]").',
@@ -58,6 +58,7 @@ REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
         "Take its codes: xs.indices.",
     ),
     "intervals": ("Give its length as a number; of DuckDB by epoch_us(x) in SQL.",) * 3,
+    "unions": ("Bring its elements to one type first.",) * 3,
     "structs": (
         "Take its fields one by one: xs.struct.field({field!r}).",
         "Take its fields one by one: xs.struct.field({field!r}).",
@@ -228,6 +229,8 @@ class NoNumbers(Exception):
         if kind == "lists":
             said = f"{self.name} is an Arrow column of lists."
             return ArgumentError(said, where=where, remedy=RAGGED)
+        if kind == "bytes" and library_of(owner) == POLARS:
+            kind = "Python objects"
         advice = REMEDIES.get(kind, [OTHERWISE] * 3)[library_of(owner)]
         field = chunk.children[0].name if chunk.children else ""
         bits = 32 if chunk.format in SHORT_TIMES else 64

@@ -35,7 +35,7 @@ PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__
 NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16, bf16))
 ROWS = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
 TIMES = (
-    "Functions take an array of NumPy with times as it is, np.asarray(xs), and keep its unit. Its"
+    "Functions of arrays in memory take times of NumPy, np.asarray(xs), and keep their unit. Their"
     " integers, nothing copied: np.asarray(xs).view(np.int64)."
 )
 
@@ -281,10 +281,12 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
         )  # fmt: skip
     if dtype.kind == "O":
         is_rows = values.ndim == 1 and any(isinstance(x, list | np.ndarray) for x in values[:1])
+        is_dates = values.ndim == 1 and any(hasattr(x, "toordinal") for x in values[:1])
         return ArgumentError(
             f"{name} holds {'lists or arrays' if is_rows else 'Python objects'} (dtype object).",
             where=where,
             remedy=ROWS if is_rows
+            else 'Make times of its dates: np.array(xs, dtype="datetime64[us]").' if is_dates
             else "Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
         )  # fmt: skip
     text = "Cast it to numbers, xs.astype(np.float64)"
