@@ -10,36 +10,34 @@ Numbers share memory both ways; Awkward's options stored by index are copied.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import awkward as ak
 
 import flatweave as fw
-from flatweave.library_columns import taken
+from flatweave.frontend.values.array import kind_of
+from flatweave.library_columns import of_arrow
 
 
 def of(array: ak.Array) -> Any:
-    """An Awkward array as an Array, Strings, a Nullable or a Ragged; records are the dict of their
-    fields, tuples a tuple. Raises ArgumentError where lists or records are missing themselves."""
+    """An Awkward array as an Array, Strings, Times, a Nullable or a Ragged; records are the dict of
+    their fields, tuples a tuple. What no array or Ragged of numbers is goes through Arrow.
+
+    Raises ArgumentError for what is no ak.Array, DTypeError for unions.
+    """
+    if not isinstance(array, ak.Array):
+        raise fw.ArgumentError.here(
+            f"of takes an ak.Array, got {kind_of(array)}.", "Make one of it: ak.Array([x])."
+        )
     fields = ak.fields(array)
-    if fields and _is_record(array):
+    if fields and array.layout.is_record:
         found = {name: of(array[name]) for name in fields}
         return tuple(found.values()) if ak.is_tuple(array) else found
-    try:
-        return taken(array)
-    except fw.UserError:
-        if array.ndim < 2:
-            raise
-    lengths = ak.num(array)
-    if ak.any(ak.is_none(lengths)):
-        raise fw.ArgumentError.here(
-            "of got an Awkward array some lists of which are missing.",
-            "Fill them first: ak.fill_none(array, [], axis=0).",
-        )
-    values = of(ak.flatten(array))
-    offsets = fw.concat([[0], fw.cumsum(fw.asarray(ak.to_numpy(lengths), fw.i64))])
-    is_column = isinstance(values, fw.Strings | fw.Nullable)
-    return fw.ragged(values, offsets=offsets, check=not is_column)
+    for take in (fw.asarray, fw.ragged):
+        with suppress(fw.UserError):
+            return take(array)
+    return of_arrow(ak.to_arrow(array, extensionarray=False), "the array")
 
 
 def to(value: Any) -> ak.Array:
@@ -56,8 +54,3 @@ def to(value: Any) -> ak.Array:
     import pyarrow  # optional dependency
 
     return ak.from_arrow(pyarrow.array(value))
-
-
-def _is_record(array: ak.Array) -> bool:
-    """Whether the elements are records, not lists of them."""
-    return bool(getattr(array.layout, "is_record", False))
