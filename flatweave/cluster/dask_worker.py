@@ -22,6 +22,7 @@ import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program, parse_program
 from flatweave.base.config import Overrides, config
+from flatweave.base.errors import UserError
 from flatweave.base.host_functions import FUNCTIONS
 from flatweave.base.records import record
 from flatweave.base.schedule import OF_CHUNKS
@@ -214,7 +215,11 @@ def _taken(arguments: Sequence[Argument], results: Sequence[Any]) -> list[Any]:
     """Arguments as the program takes them."""
     parts = [part for kind, *what in arguments if kind == ROWS for part in what[0]]
     pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
-    found = iter(read(pieces))
+    try:
+        found = iter(read(pieces))
+    except UserError as error:
+        error.where = None  # the user's line is at the client
+        raise
     return [_one(found, results, *each) for each in arguments]
 
 

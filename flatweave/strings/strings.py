@@ -151,6 +151,7 @@ class Strings(fw.Overriding):
         return exchange.to_numpy(self, None)
 
     __add__, __radd__ = _left(fw.add), _right(fw.add)
+    __mul__, __rmul__ = _left(fw.multiply), _right(fw.multiply)
     __lt__, __le__ = _left(fw.less), _left(fw.less_equal)
     __gt__, __ge__ = _left(fw.greater), _left(fw.greater_equal)
     __eq__, __ne__ = _left(fw.equal), _left(fw.not_equal)

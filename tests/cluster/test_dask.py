@@ -177,6 +177,14 @@ def test_files_are_read_by_the_workers(client, tmp_path):
     assert int(total) == sum(k * k for k in range(80))
 
 
+def test_nulls_that_workers_find_name_the_line(client):
+    """The user's, as on one machine: a worker has none."""
+    array, delayed = pytest.importorskip("pyarrow").array, pytest.importorskip("dask").delayed
+    xs = fw.Chunked.from_dask([delayed(array)([1.0, 2.0]), delayed(array)([None, 3.0])])
+    with fw.on(client), pytest.raises(fw.ArgumentError, match=r"1 null[^$]*fw\.sum\(xs \* 2\)"):
+        print(fw.sum(xs * 2))
+
+
 def test_collections_stay_on_the_workers(client):
     """Blocks of unknown lengths, columns, futures; what comes back is an array of Dask's."""
     arrays = pytest.importorskip("dask.array")

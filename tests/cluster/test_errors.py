@@ -71,6 +71,28 @@ def test_rows_that_differ_in_length_are_no_array():
         fw.Chunked.cut(fw.ragged([[1]]))
 
 
+def test_arguments_of_another_kind(tmp_path):
+    """A number for a list of arrays or the name of a column; times; a list of nothing."""
+    with pytest.raises(fw.ArgumentError, match="needs a list of arrays, got an int[^$]*cut"):
+        fw.Chunked(5)
+    np.save(tmp_path / "x.npy", np.arange(3))
+    with pytest.raises(fw.ArgumentError, match="has no 3"):
+        fw.Chunked.open(tmp_path / "x.npy", column=3)
+    with pytest.raises(fw.DTypeError, match="Functions of arrays in memory take times of NumPy"):
+        fw.Chunked.cut(np.array(["2020-01-01"], "M8[s]"), 1)
+    with pytest.raises(fw.DTypeError, match=r"integers of times: xs.astype\(np.int64\)"):
+        fw.Chunked.of([], "M8[s]")
+    with pytest.raises(fw.ArgumentError, match="a list of futures, got an empty one"):
+        fw.Chunked.from_dask([])
+
+
+def test_protocols_that_fsspec_has_not():
+    """The error says where those that it has are listed."""
+    pytest.importorskip("fsspec")
+    with pytest.raises(fw.ArgumentError, match=r"Protocol not known[^$]*available_protocols"):
+        fw.Chunked.open("nowhere://a.npy")
+
+
 @pytest.mark.parametrize("rows", [0, -1, 2.5, None])
 def test_a_chunk_has_rows(rows):
     """A whole number of them."""

@@ -90,6 +90,10 @@ def text_that_is_added():
     fw.map(lambda text: "x" + text, fw.Strings(["a", "bc"]))
 
 
+def text_that_is_repeated():
+    fw.Strings(["a", "bc"]) * 2
+
+
 def an_index_that_is_missing():
     fw.gather(X, fw.Nullable([1, None, 3]))
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from flatweave.base import pretty
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.source import user_location
 from flatweave.cluster.sources.files import missing
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.values.array import kind_of
@@ -47,7 +49,8 @@ class Blocks:
             client = getattr(PLACE.get(), "client", None)
             if client is not None:
                 futures = self.futures(client)
-                self._lengths = client.gather(client.map(len, futures, pure=False))
+                with _at_the_call():
+                    self._lengths = client.gather(client.map(len, futures, pure=False))
             else:
                 self._lengths = dask().compute(*(dask().delayed(len)(x) for x in self.blocks))
         return self._lengths
@@ -103,7 +106,7 @@ def from_dask(collection: Any) -> Chunked:
     if not hasattr(collection, "__dask_graph__") or not hasattr(collection, "to_delayed"):
         raise ArgumentError.here(
             f"from_dask takes a Dask array, a column of a Dask data frame, or a list of futures,"
-            f" got {kind_of(collection)}.",
+            f" got {kind_of(collection) if collection != [] else 'an empty one'}.",
             "Arrays in memory: fw.Chunked(arrays).",
         )
     if hasattr(collection, "numblocks"):
@@ -119,7 +122,7 @@ def from_dask(collection: Any) -> Chunked:
 def rows_in(block: Any, rows: int | None, dtype: Any, row: Sequence[int]) -> Values:
     """A block as an array, which it is already if its collection describes it: of `rows` rows,
     if that is known."""
-    values = rows_of(block, "a block of a Dask collection")
+    values = _held(block)
     if rows is not None and values.ndim and len(values) != rows:
         raise ArgumentError(
             f"a block of a Dask collection has {pretty.counted(len(values), 'row')}, where the"
@@ -168,7 +171,8 @@ def _of_parts(parts: list[Any]) -> Chunked:
                 f"from_dask takes futures or delayed arrays in a list, got {kind_of(each)}.",
                 "Arrays in memory: fw.Chunked(arrays).",
             )
-    dtype, row = dask().delayed(_described)(parts[0]).compute()
+    with _at_the_call():
+        dtype, row = dask().delayed(_described)(parts[0]).compute()
     return _chunked(parts, dtype, row, None)
 
 
@@ -180,8 +184,27 @@ def _chunked(
 
 
 def _described(block: Any) -> tuple[Any, tuple[int, ...]]:
-    values = rows_of(block, "a block of a Dask collection")
+    values = _held(block)
     return values.dtype, values.shape[1:]
+
+
+def _held(block: Any) -> Values:
+    """The rows of a block; errors have no line yet: threads and workers know none of the user."""
+    try:
+        return rows_of(block, "a block of a Dask collection")
+    except UserError as error:
+        error.where = None
+        raise
+
+
+@contextmanager
+def _at_the_call() -> Iterator[None]:
+    """Errors of blocks have the user's line."""
+    try:
+        yield
+    except UserError as error:
+        error.where = error.where or user_location()
+        raise
 
 
 def _is_delayed(block: Any) -> bool:

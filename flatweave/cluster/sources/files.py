@@ -171,7 +171,12 @@ def filesystem(name: str) -> Any:
         import fsspec  # optional dependency
     except ImportError as failure:
         raise missing(name, "fsspec", failure) from None
-    return fsspec.core.url_to_fs(name)[0]
+    try:
+        return fsspec.core.url_to_fs(name)[0]
+    except ValueError as failure:
+        raise ArgumentError.here(
+            f"{name} is no file: {failure}.", "Look at fsspec.available_protocols()."
+        ) from None
 
 
 # Rows of files as pieces of a `Chunked`: they know where they are, and are read when they must

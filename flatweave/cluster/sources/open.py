@@ -112,7 +112,7 @@ def _columns(first: Opened, name: str, column: str | Sequence[str] | None) -> li
             return there
         problem = f"{name} has {pretty.counted(len(there), 'column')}, and none was named"
     else:
-        wanted = [column] if isinstance(column, str) else list(column)
+        wanted: list[Any] = list(column) if isinstance(column, list | tuple) else [column]
         absent = [each for each in wanted if each not in there]
         if wanted and not absent:
             return wanted

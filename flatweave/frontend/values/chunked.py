@@ -35,7 +35,7 @@ from flatweave.base.pieces import (
     seen_as,
 )
 from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import METHODS, Array
+from flatweave.frontend.values.array import METHODS, Array, kind_of
 from flatweave.frontend.values.operators import Operators
 from flatweave.runtime import lazy_import
 
@@ -143,6 +143,11 @@ class Chunked(Pieced, Operators):
         return object.__new__(cls)
 
     def __init__(self, arrays: Iterable[Any]) -> None:
+        if not isinstance(arrays, Iterable):
+            raise ArgumentError.here(
+                f"Chunked needs a list of arrays, got {kind_of(arrays)}.",
+                "Cut an array into chunks: fw.Chunked.cut(xs, rows).",
+            )
         found: list[Values] = [
             METHODS["rows_of"](each, f"array {k} of Chunked") for k, each in enumerate(arrays)
         ]
@@ -162,7 +167,7 @@ class Chunked(Pieced, Operators):
         if not holds_numbers(self.dtype):
             raise DTypeError.here(
                 f"chunks hold numbers, booleans and records of these, not {self.dtype}.",
-                "Convert them first, for instance with astype.",
+                "Take the integers of times: xs.astype(np.int64). Text is Strings, in memory.",
             )
         self.row = row
         self.rises = False  # whether elements are known not to decrease
