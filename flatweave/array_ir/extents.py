@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -18,12 +18,13 @@ from flatweave.terms.traverse import free_vars, lambdas_in
 # After which let each array of a body is needed no more.
 
 
-def find_last_uses(fn: Lambda) -> dict[Let, set[Var]]:
-    """For each let, the arrays of this body (its parameters too) that it is the last to use.
+def find_last_uses(fn: Lambda, given: Iterable[Var] = ()) -> dict[Let, set[Var]]:
+    """For each let, the arrays of this body that it is the last to use: its parameters, too, and
+    those that it is given from outside.
 
     An array that nobody uses ends at the let that makes it.
     """
-    own = {param for param in fn.params if isinstance(param.type, ArrayType)}
+    own = {param for param in (*fn.params, *given) if isinstance(param.type, ArrayType)}
     last: dict[Var, Let] = {}
     for let in fn.lets:
         for var in let.vars:

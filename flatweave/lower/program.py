@@ -21,7 +21,7 @@ from flatweave.kernel_ir.host import Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower import by_row, call_kernel
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
-from flatweave.lower.host.donated import adopt, rewritten, tell_unused
+from flatweave.lower.host.in_place import adopt, given_to, reads_first, rewritten, tell_unused
 from flatweave.lower.kernel.builder import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter import choose
@@ -77,7 +77,7 @@ def lower(
 
     A sweep that `plans` names follows that plan; CompilerBug if it cannot.
     """
-    program = split_folds(program, machine)
+    program = split_folds(reads_first(program, schedule.donated), machine)
     shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
     versions = (let.op for let in Suits.all_in(program.fn))
     shared.tuned = dict(zip(versions, schedule.tuned, strict=False))
@@ -139,14 +139,17 @@ def bind_params(lowering: Lowering, params: Sequence[Var]) -> list[Var]:
 
 
 def lower_body(
-    lowering: Lowering, fn: Lambda, *, owned: bool, held: Mapping[Let, set[Var]] = NOTHING_HELD
-) -> tuple[Atom, ...]:
-    """Lower a body, whose results carry owned references. `owned`: so do its parameters.
-    Variables that are `held` until after a let are freed there."""
-    lowering.last_uses = find_last_uses(fn)
+    lowering: Lowering, fn: Lambda, *, owned: bool, held: Mapping[Let, set[Var]] = NOTHING_HELD,
+    given: Sequence[Var] = (),
+) -> tuple[Atom, ...]:  # fmt: skip
+    """Lower a body, whose results carry owned references. `owned`: so do its parameters; it owns
+    what it is `given` from outside. Variables that are `held` until after a let are freed there."""
+    for var in given:
+        lowering.scope.bind(var, lowering.scope.array(var))
+    lowering.last_uses = find_last_uses(fn, given)
     for let, vars_ in held.items():
         lowering.last_uses[let] = lowering.last_uses.get(let, set()) | vars_
-    _release_unused(lowering, fn, owned)
+    _release_unused(lowering, fn, (*fn.params, *given), owned)
     lower_lets(lowering, fn)
     return _hand_over(lowering, fn)
 
@@ -156,15 +159,16 @@ def lower_lets(lowering: Lowering, fn: Lambda) -> None:
         lowering.where = lowering.host.where = let.where or lowering.where
         _lower_let(lowering, let)
         for var in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
+            lowering.scope.ended.add(var)
             if var not in lowering.given_up:
                 lowering.host.emit(Free(lowering.scope.array(var).buffer))
         if let is lowering.program.until:
             lowering.program.until = None
 
 
-def _release_unused(lowering: Lowering, fn: Lambda, owned: bool) -> None:
+def _release_unused(lowering: Lowering, fn: Lambda, own: Sequence[Var], owned: bool) -> None:
     used = {var for vars_ in lowering.last_uses.values() for var in vars_} | set(fn.results)
-    for param in fn.params:
+    for param in own:
         if isinstance(param.type, ArrayType) and param not in used:
             buffer = lowering.scope.array(param).buffer
             if owned or buffer in lowering.program.donated:
@@ -272,14 +276,16 @@ def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
     scalar = lowering.scope.scalar
     match op:
         case If(condition=condition, then=then, other=other):
-            known = scalar(condition)
+            known, given = scalar(condition), given_to(lowering, let)
+            lowering.given_up.update(given)
             if isinstance(known, Const):
                 chosen = Lowering(lowering.program, lowering.host, lowering.scope.inner())
-                chosen.may_not_run = lowering.may_not_run
-                results = lower_body(chosen, then if known.value else other, owned=True)
+                chosen.may_not_run, chosen.in_loop = lowering.may_not_run, lowering.in_loop
+                fn = then if known.value else other
+                results = lower_body(chosen, fn, owned=True, given=given)
                 return _bind_results(lowering, let.vars, results)
-            first = _branch(lowering, then, optional=True, holds=known)
-            second = _branch(lowering, other, optional=True)
+            first = _branch(lowering, then, given, holds=known)
+            second = _branch(lowering, other, given)
             results = lowering.host.emit(If(known, first, second))
         case While(condition=holds, body=body, init=init):
             state = _initial(lowering, let, init, body)
@@ -319,14 +325,14 @@ def _bind_results(lowering: Lowering, vars_: Sequence[Var], results: Sequence[At
 
 
 def _branch(
-    lowering: Lowering, fn: Lambda, *, optional: bool = False, holds: Atom | None = None
+    lowering: Lowering, fn: Lambda, given: Sequence[Var], holds: Atom | None = None
 ) -> Lambda:
-    """A body of control: it owns its array parameters and gives away its results. What runs only
+    """A body that may not run: it owns what it is given and gives away its results. What runs only
     where a value equals a constant knows it."""
-    inside = lowering.inner(optional=optional)
+    inside = lowering.inner(optional=True)
     if holds is not None:
-        _know(inside, holds)
-    return _closed(inside, fn)
+        inside.know(holds)
+    return inside.host.close([], lower_body(inside, fn, owned=True, given=given))
 
 
 def _turn(lowering: Lowering, fn: Lambda) -> Lambda:
@@ -339,6 +345,7 @@ def _closed(
 ) -> Lambda:
     params = bind_params(inside, fn.params)
     inside.sole = {params[len(params) - len(fn.results) + k] for k in sole}
+    inside.in_loop = inside.in_loop or is_loop
     inside.state = {param for param in params if is_loop and isinstance(param.type, BufferType)}
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
@@ -383,17 +390,3 @@ def _initial(
 def _captured(let: Let, var: Var) -> bool:
     """Whether a loop's body also reads the variable from outside."""
     return any(var in free_vars(fn) for fn in lambdas_in(let.op))
-
-
-def _know(inside: Lowering, condition: Atom) -> None:
-    """That values are equal to constants, where a condition says so of one or of several."""
-    test = inside.host.definition(condition)
-    if not isinstance(test, Apply):
-        return
-    if test.fn == "and":
-        for part in test.args:
-            _know(inside, part)
-    elif test.fn == "eq" and test.args[0].type is i64:
-        value, constant = test.args
-        if isinstance(constant, Const):
-            inside.scope.know(value, constant)

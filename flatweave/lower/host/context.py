@@ -35,14 +35,19 @@ from flatweave.lower.schedule.forced import read_forced
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, Names, index
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, lambdas_in
 
 LowerLets = Callable[["Lowering", Lambda], None]
 Write = Callable[[KernelBuilder, Sequence[Var]], None]
 """Writes the body of a kernel with these private parameters."""
 Own = Sequence[tuple[str, Type]]
 """Parameters of a kernel in addition to those that it captures: their names and types."""
+
+
+AGAIN = "it is needed again; keep the elements that are, not the array as it was before this write"
+READ = "the pass that writes as many elements as it has also reads it"
 
 
 @record
@@ -102,12 +107,12 @@ class Lowering:
         self.given_up: set[Var] = set()
         self.sole: set[Var] = set()  # buffers that have one owner, whatever the data
         self.state: set[Var] = set()  # buffers of the state of the loop whose body this is
-        self.may_not_run = False
+        self.may_not_run = self.in_loop = False
 
     def inner(self, *, optional: bool = False) -> Lowering:
         """A body inside this one; an `optional` one may not run at all."""
         made = Lowering(self.program, self.host.inner(), self.scope.inner())
-        made.may_not_run = self.may_not_run or optional
+        made.may_not_run, made.in_loop = self.may_not_run or optional, self.in_loop
         return made
 
     def site(self, kind: str = "memory", message: str = "", count: int = 0) -> int:
@@ -116,6 +121,19 @@ class Lowering:
     def note(self, said: str) -> None:
         """Report to the user a decision made here."""
         self.program.notes.append(_said(self.where, said))
+
+    def know(self, condition: Atom) -> None:
+        """That values are equal to constants, where a condition says so of one or of several."""
+        test = self.host.definition(condition)
+        if not isinstance(test, Apply):
+            return
+        if test.fn == "and":
+            for part in test.args:
+                self.know(part)
+        elif test.fn == "eq" and test.args[0].type is i64:
+            value, constant = test.args
+            if isinstance(constant, Const):
+                self.scope.know(value, constant)
 
     def take(self, buffer: Var) -> None:
         """Mark a buffer as used up; for one that the caller donates, the donation has effect."""
@@ -153,10 +171,23 @@ class Lowering:
             if held.buffer in self.program.donated:
                 name = self.program.donated[held.buffer]
                 self.note(f"{name} is donated, but needed again: a copy is written")
+            else:
+                self._tell_copy(held, let, needed)
             return self._copy(self.host, dest, held, count)
+        self._tell_copy(held, let, needed)
         self.given_up.add(dest)
         self.take(held.buffer)
         return held.buffer if held.buffer in self.sole else self.alone(dest, held)
+
+    def _tell_copy(self, held: HostArray, let: Let, needed: bool) -> None:
+        """Report that an array is copied in each iteration of a loop, if it is: for later reads of
+        it, or of another shape of it, or for those of this pass."""
+        sharing = self.scope.sharing(held.buffer)
+        is_last = sharing <= self.last_uses.get(let, set())
+        is_read = any(sharing & free_vars(fn).keys() for fn in lambdas_in(let.op))
+        if self.in_loop and (needed or is_read or not is_last):
+            name, why = held.buffer.name.split("_")[0], READ if is_read and is_last else AGAIN
+            self.note(f"{name} is copied in each iteration, as {why}")
 
     def alone(self, dest: Atom, held: HostArray) -> Var:
         """The buffer of an array that this body owns, or a copy where it has another owner, too."""

@@ -42,6 +42,7 @@ class HostScope:
         self.outer = outer
         self._values: dict[Var, Atom | HostArray] = {}
         self._known: dict[Atom, Const] = {}
+        self.ended: set[Var] = set()  # arrays of this body that nothing uses any more
 
     def inner(self) -> HostScope:
         return HostScope(self)
@@ -63,6 +64,13 @@ class HostScope:
     def owns(self, var: Var) -> bool:
         """Whether the variable was bound in this body, not outside it."""
         return var in self._values
+
+    def sharing(self, buffer: Var) -> set[Var]:
+        """The arrays of this body in a buffer that are still needed."""
+        return {
+            var for var, value in self._values.items() if var not in self.ended
+            and isinstance(value, HostArray) and value.buffer is buffer
+        }  # fmt: skip
 
     def find(self, atom: Atom) -> Atom | HostArray:
         scope: HostScope | None = self

@@ -12,7 +12,7 @@ from flatweave.kernel_ir.host import Trim, free
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import Ballot
-from flatweave.lower.host.donated import room_in
+from flatweave.lower.host.in_place import room_in
 from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.sinks.combine_rows import CombineRowsSink
 from flatweave.lower.sinks.segments import CombineSegmentsSink

@@ -23,7 +23,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import IsUnique, Retain, Role, free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.donated import again_or_fresh
+from flatweave.lower.host.in_place import again_or_fresh
 from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
