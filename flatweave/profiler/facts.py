@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from flatweave.array_ir.extents import Extents, bytes_of, extents_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.diagnostics import Note, StoredArray
+from flatweave.base.dtypes import i64
 from flatweave.base.recording import unseen
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Launch
-from flatweave.ops import ByRow, Callback, CallKernel, RadixSort, SortRow, SortRows, Sweep
+from flatweave.ops import ByRow, Callback, CallKernel, Index, RadixSort, SortRow, SortRows, Sweep
 from flatweave.profiler.sums import Group
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
@@ -22,7 +23,8 @@ from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 # The passes over data of a lowered program: what each is called, reads, writes, and comes from.
 #
 # A pass is an operation of the lowered program that launches kernels. The bytes are those that it
-# cannot do without: each array that it reads, and each that it stores, once.
+# cannot do without: each array that it reads, and each that it stores, once. What a loop runs for
+# a few elements of a large array moves these alone.
 
 
 LAUNCHING = (Sweep, RadixSort, SortRow, SortRows, ByRow, Callback, CallKernel)
@@ -63,14 +65,48 @@ def belongs_to(kernel: str, names: Sequence[str]) -> str:
 
 
 def moved_by(let: Let, extents: Extents, stored: Sequence[StoredArray]) -> Iterator[Moved]:
-    """The arrays that a pass reads, then those that it stores."""
-    for var in free_vars(let.op):
+    """The arrays that a pass reads, then those that it stores. Of an array that it writes into, and
+    of one that its elements read one by one, it moves no more elements than it has."""
+    op = let.op
+    space = ArrayType(i64, op.shape) if isinstance(op, Sweep) else None
+    for var in free_vars(op.body if isinstance(op, Sweep) else op):
         if isinstance(var.type, ArrayType):
-            yield Moved(var.name, bytes_of(var.type, extents), False)
+            reads = _element_reads(op, var) if isinstance(op, Sweep) else 0
+            yield Moved(var.name, _bytes_of_few(var.type, space, reads, extents), False)
     names = {array.name: array for array in stored}
+    updated = _updated(let)
     for var in let.vars:
-        if isinstance(var.type, ArrayType) and var.name in names:
+        if isinstance(var.type, ArrayType) and var in updated:
+            yield Moved(var.name, _bytes_of_few(var.type, space, 1, extents), True)
+        elif isinstance(var.type, ArrayType) and var.name in names:
             yield Moved(var.name, names[var.name].bytes, True)
+
+
+def _updated(let: Let) -> set[Var]:
+    """The results that are arrays from before with elements written into them."""
+    if not isinstance(let.op, Sweep):
+        return set()
+    pairs = zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True)
+    return {var for sink, vars_ in pairs if sink.updated for var in vars_}
+
+
+def _element_reads(op: Sweep, xs: Var) -> int:
+    """How many elements of an array each element of a sweep reads; 0 where that is not known."""
+    reads = [each.op for each in op.body.lets if xs in free_vars(each.op)]
+    few = all(isinstance(each, Index) and each.xs is xs for each in reads)
+    return len(reads) if few else 0
+
+
+def _bytes_of_few(
+    type_: ArrayType, space: ArrayType | None, often: int, extents: Extents
+) -> int | None:
+    """The size of an array, or of so many elements of it for each one of a sweep, if they are
+    fewer."""
+    whole = bytes_of(type_, extents)
+    many = bytes_of(space, extents) if space and often else None
+    if whole is None or many is None:
+        return whole
+    return min(whole, many // i64.bytes * often * type_.dtype.bytes)
 
 
 def notes_about(let: Let, notes: Sequence[Note]) -> list[Note]:

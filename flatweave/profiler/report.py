@@ -119,7 +119,9 @@ def _explained(
     of_a_pass = {id(note) for about in of_passes for note in about}
     others = [note for note in notes if not note.kernel and id(note) not in of_a_pass]
     head = f"{stages.name}: {counted(len(lets), 'pass', 'passes')} over memory. {_cost(rows)}"
-    return Explanation(head.rstrip(), passes, "\n".join(_noted(others)))
+    names = list(map(kernel_of, lets))
+    left = _ran([row for row in rows if row["pass"] not in names])
+    return Explanation(head.rstrip(), passes, "\n".join(filter(None, (*_noted(others), left))))
 
 
 def _extents(stages: Stages, program: Any, profile: Profile) -> Extents:

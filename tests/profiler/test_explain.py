@@ -56,6 +56,24 @@ def test_loops_and_what_did_not_run():
     assert "carries it from iteration to iteration" in text
 
 
+def test_writes_of_a_few_elements():
+    """A launch moves the elements that it reads and writes, not the whole array; the copy of an
+    argument is listed."""
+    xs = np.zeros((1000, 4))
+
+    @fw.jit(target="cpu")
+    def rows(xs):
+        return fw.fori_loop(1, xs.shape[0], lambda i, s: fw.replace(s, i, s[i - 1] + 1), xs)
+
+    with fw.profile() as found:
+        rows(xs)
+    moved = {row["kernel"]: row["bytes"] for row in found.rows()}
+    assert sum(value or 0 for value in moved.values()) == 999 * 4 * 4 * 8
+    text = str(fw.explain(rows, xs))
+    assert "(32 B)" in text and size(xs.nbytes) not in text
+    assert "copy_f64 ran, " in text
+
+
 def test_functions_of_any_kind():
     """Not jitted, kernels of fk, methods, on the interpreter, with axes of extent 1."""
     @fk.kernel(target="cpu")
