@@ -100,8 +100,8 @@ def _element_reads(op: Sweep, xs: Var) -> int:
 def _bytes_of_few(
     type_: ArrayType, space: ArrayType | None, often: int, extents: Extents
 ) -> int | None:
-    """The size of an array, or of so many elements of it for each one of a sweep, if they are
-    fewer."""
+    """The size of an array, or of the elements that a sweep of `space` uses: `often` for each of
+    its own."""
     whole = bytes_of(type_, extents)
     many = bytes_of(space, extents) if space and often else None
     if whole is None or many is None:

@@ -24,7 +24,7 @@ At the end: arrays that a branch or a loop alone owns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import prod
 
 from flatweave.array_ir.fault import SAME
@@ -115,6 +115,7 @@ def _divided(lets: Sequence[Let], views: Mapping[Atom, Atom]) -> list[Let]:
     or may fail before a later read of the array, which may fail, too."""
     done: list[Let] = []
     taken: set[Atom] = set()
+    ever = {views.get(x, x) for let in lets for x in taken_by(let.op)}
     for k, let in enumerate(lets):
         op, own = let.op, {views.get(x, x) for x in taken_by(let.op)}
         taken |= own
@@ -125,7 +126,7 @@ def _divided(lets: Sequence[Let], views: Mapping[Atom, Atom]) -> list[Let]:
             )
         ) and not _is_full(op.shape, [array_type(x).shape for x in (*own, *views)
                                       if views.get(x, x) in own]):  # fmt: skip
-            done += _halves(let, op)
+            done += _halves(let, op, {x for x in free_vars(op) if views.get(x, x) in ever})
         else:
             done.append(let)
     return done
@@ -136,23 +137,28 @@ def _read(node: Op | Lambda, views: Mapping[Atom, Atom]) -> set[Atom]:
 
 
 def _is_full(space: tuple[Atom, ...], shapes: Sequence[tuple[Atom, ...]]) -> bool:
-    """Whether a sweep has as many elements as the array has, one of whose shapes is known."""
+    """Whether a sweep has as many elements as the array whose shapes these are."""
     if space in shapes:
         return True
-    known = [[e.value for e in shape if isinstance(e, Const)] for shape in (space, *shapes)]
-    sizes = [prod(map(int, values)) for values, shape in zip(known, (space, *shapes), strict=True)
-             if len(values) == len(shape)]  # fmt: skip
-    return len(known[0]) == len(space) and len(sizes) > 1 and sizes[0] >= min(sizes[1:])
+    elements, sizes = _known_size(space), map(_known_size, shapes)
+    return elements is not None and any(size is not None and size <= elements for size in sizes)
 
 
-def _halves(let: Let, op: Sweep) -> list[Let]:
+def _known_size(shape: tuple[Atom, ...]) -> int | None:
+    known = [int(extent.value) for extent in shape if isinstance(extent, Const)]
+    return prod(known) if len(known) == len(shape) else None
+
+
+def _halves(let: Let, op: Sweep, written: Set[Atom]) -> list[Let]:
     """A sweep that stores the values, and one that reads and writes them; indices that take scalar
-    work alone are computed by both."""
+    work and reads of arrays that are not written are computed by both."""
     known, simple = set(op.body.params), list[Let]()
     made = {var for each in op.body.lets for var in each.vars}
     for each in op.body.lets:
         used = free_vars(each.op)
-        if isinstance(each.op, Apply | Cast) and all(x in known or x not in made for x in used):
+        is_read = isinstance(each.op, Index) and not each.op.checked and each.op.xs not in written
+        is_simple = is_read or isinstance(each.op, Apply | Cast)
+        if is_simple and all(x in known or x not in made for x in used):
             simple.append(each)
             known.update(each.vars)
     stored = list(dict.fromkeys(
@@ -174,9 +180,9 @@ def _halves(let: Let, op: Sweep) -> list[Let]:
              for x, array in zip(stored, arrays, strict=True)]  # fmt: skip
     results = [x for _, taken, _ in second for x in taken]
     reads += map(renaming.let, needed_for(simple, results))
-    written = Lambda(params, tuple(reads), tuple(map(renaming.atom, results)))
     values = Lambda(op.body.params, op.body.lets, tuple(x for _, taken, _ in first for x in taken))
-    return [_part(let, op, values, first), _part(let, op, written, second)]
+    writes = Lambda(params, tuple(reads), tuple(map(renaming.atom, results)))
+    return [_part(let, op, values, first), _part(let, op, writes, second)]
 
 
 def _part(let: Let, op: Sweep, body: Lambda, parts: Sequence[_Part]) -> Let:
