@@ -270,7 +270,6 @@ class Tasks:
         self.client = client
         self._progress = progress
         self._threads = threads
-        self._is_here = client.scheduler.address.startswith("inproc:")
         self._texts = functools.lru_cache(maxsize=1024)(_as_sent)
         self._begun: dict[str, list[Begun]] = {}
         self._seen: tuple[float, Cluster] | None = None
@@ -285,7 +284,9 @@ class Tasks:
         self._begun.update(zip(keys, begun, strict=True))
         while len(self._begun) > max(REMEMBERED, len(begun)):
             del self._begun[next(iter(self._begun))]
-        text, trusted, called = self._texts(program, self._is_here)
+        self._check()
+        is_here = self.client.scheduler.address.startswith("inproc:")
+        text, trusted, called = self._texts(program, is_here)
         switches: Overrides = {"threads": self._threads, "debug": config.debug}
         works = [
             dask_worker.Work(text, trusted, called, each, key, switches, dask_worker.VERSIONS)
