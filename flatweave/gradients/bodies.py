@@ -20,6 +20,7 @@ from flatweave.gradients.values import closed, element, generate, owned, part, r
 from flatweave.ops import Concat, Generate, Locate, Map, Nest, Reshape, Span
 from flatweave.ops.arrays import element_type
 from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
@@ -135,6 +136,19 @@ def _row(b: Builder, xs: Atom, offsets: Atom | None, i: Atom, like: Atom) -> Ato
     return part(b, xs, read(b, offsets, [i]), shape_of(like))
 
 
+def _move_out(inner: Builder, outer: Builder) -> None:
+    """Move scalar work that reads nothing of a body out of it: an extent that is the same for all
+    elements makes rows of one length."""
+    kept: list[Let] = []
+    for let in inner.lets:
+        if isinstance(let.op, Apply | Cast) and inner.own.keys().isdisjoint(free_vars(let.op)):
+            outer.append(let)
+            del inner.own[let.vars[0]]
+        else:
+            kept.append(let)
+    inner.lets[:] = kept
+
+
 @record
 class Space:
     """What a body goes over: the shape, its parameters, and the arrays that it takes elements of.
@@ -147,6 +161,7 @@ class Space:
     def emit(self, r: Reverse, body: Reverse, found: Sequence[tuple[Atom, Atom]]) -> None:
         """Emit a body in reverse; what it found for elements and its sinks go to where they
         belong."""
+        _move_out(body.b, r.b)
         if any(is_ragged(body.b, sink) for sink in body.sinks):
             self._emit_rows(r, body, found)
             return

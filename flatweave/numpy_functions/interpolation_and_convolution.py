@@ -203,9 +203,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> fw.Array:
         Array([2, 3], dtype=int64)
     """
     array, other = _row(a, "a", "correlate"), _row(v, "v", "correlate")
-    is_turned = array.shape[0] < other.shape[0]
     other = fw.conj(other) if is_complex(other) else other
-    return _convolved(array, other[::-1], mode, "correlate", is_turned)
+    return _convolved(array, other[::-1], mode, "correlate", array.shape[0] < other.shape[0])
 
 
 def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> fw.Array:
@@ -214,8 +213,7 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> f
         raise fw.ArgumentError.here(
             f"{mode!r} is not a mode of {who}.", 'Use "full", "same" or "valid".'
         )
-    dtype = fw.result_type(a, v)
-    a, v = a.astype(dtype), v.astype(dtype)
+    a, v = (row.astype(fw.result_type(a, v)) for row in (a, v))
     return fw.cond(
         a.shape[0] >= v.shape[0], lambda: _in_parts(a, v, mode, is_turned),
         lambda: _in_parts(v, a, mode, is_turned),
@@ -223,24 +221,23 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> f
 
 
 def _in_parts(a: Any, v: Any, mode: str, is_turned: Any) -> fw.Array:
-    """The shifts at which all of `v`, the shorter row, lies within `a`; and those around them."""
-    n, m = a.shape[0], v.shape[0]
-    zero = fw.astype(0, a.dtype)
+    """The shifts at which all of `v`, the shorter row, lies within `a`; and those around them, of
+    the ends of `a` next to zeros, which are left out of the sums: `v` may be infinite there.
 
-    def summed(count: Any, term: Any) -> fw.Array:
-        return fw.fori_loop(0, count, lambda j, total: total + term(j), zero)
+    Every sum has as many terms as `v`: rows of sums of different lengths are far more code.
+    """
+    n, m, zero = a.shape[0], v.shape[0], fw.astype(0, a.dtype)
 
-    def within(i: Any) -> fw.Array:
-        return summed(m, lambda j: a[i + j] * v[m - 1 - j])
+    def summed(count: Any, xs: Any, is_there: Any = lambda k: True) -> fw.Array:
+        return fw.generate(count, lambda i: fw.fori_loop(0, m, lambda j, total: (
+            total + fw.where(is_there(i + j), xs[i + j] * v[m - 1 - j], zero)), zero))  # fmt: skip
 
-    middle = fw.generate(n - m + 1, within)
+    middle = summed(n - m + 1, a)
     if mode == "valid":
         return middle
-    start = 0 if mode == "full" else (m - fw.where(is_turned, 0, 1)) // 2
-    ahead = m - 1 - start
-    behind = m - 1 if mode == "full" else start
-    head = fw.generate(ahead, lambda i: summed(
-        start + i + 1, lambda j: a[j] * v[start + i - j]))  # fmt: skip
-    tail = fw.generate(behind, lambda i: summed(
-        m - 1 - i, lambda j: a[n - m + 1 + i + j] * v[m - 1 - j]))  # fmt: skip
-    return fw.concat([head, middle, tail])
+    behind = m - 1 if mode == "full" else (m - fw.where(is_turned, 0, 1)) // 2
+    ahead = m - 1 if mode == "full" else m - 1 - behind
+    head = fw.concat([fw.zeros(ahead, a.dtype), a[: m - 1]])
+    tail = fw.concat([a[n - m + 1 :], fw.zeros(behind, a.dtype)])
+    ends = summed(ahead, head, lambda k: k >= ahead), summed(behind, tail, lambda k: k < m - 1)
+    return fw.concat([ends[0], middle, ends[1]])

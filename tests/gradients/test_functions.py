@@ -239,3 +239,17 @@ def test_remainders_rise_with_what_is_divided(x):
     """At 0, too."""
     assert fw.grad(lambda a: fw.fmod(a, 2.0))(x) == 1
     assert fw.jvp(lambda a: fw.fmod(a, 2.0), (x,), (1.0,))[1] == 1
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_gradients_of_convolutions_have_rows_of_one_length(mode):
+    """No nest of rows, whose kernels are far longer; the values are right."""
+    rows, window = np.arange(12.0).reshape(2, 6), np.array([1.0, 2.0, 4.0])
+    f = fw.vmap(fw.grad(lambda x, w: fw.sum(fw.convolve(x, w, mode) ** 2)), in_axes=(0, None))
+
+    text = fw.jit(f, target="interp").stages(rows, window).text["array"]
+    assert "= nest " not in text
+    units = [np.convolve(unit, window, mode) for unit in np.eye(6)]
+    np.testing.assert_allclose(f(rows, window), [
+        [2 * np.dot(np.convolve(row, window, mode), unit) for unit in units] for row in rows
+    ])  # fmt: skip
