@@ -173,3 +173,19 @@ def test_it_keeps_name_and_signature():
     assert (energy.__name__, energy.__doc__) == ("energy", "Half of it.")
     same(energy(np.arange(3.0)), np.arange(3.0) * 2)
     same(energy(np.arange(3.0), speed=np.arange(3.0)), np.arange(3.0) ** 3 / 2)
+
+
+def test_loops_that_surely_run_keep_lengths(target):
+    """The state begins with another length of which only a check knows that it is the same one."""
+    m, b = np.arange(18.0).reshape(2, 3, 3) % 7, np.arange(6.0).reshape(2, 3)
+
+    def steps(m, b):
+        return fw.fori_loop(0, 2, lambda i, s: (b - m @ s[0], s[1] @ m), (fw.zeros(3), fw.ones(3)))
+
+    left, right = fw.jit(fw.vmap(steps, out_axes=(1, 0)))(m, b)
+    same(left, (b - np.einsum("kij,kj->ki", m, b)).T)
+    same(right, np.einsum("ki,kij->kj", m.sum(1), m))
+    assert isinstance(fw.vmap(lambda m: fw.fori_loop(0, 1, lambda i, s: m[0], fw.ones(0)))(m),
+                      fw.Array)  # fmt: skip
+    maybe = fw.jit(lambda x, n: fw.fori_loop(0, n, lambda i, s: x, fw.ones(1)))
+    assert maybe(b[0], 0).shape == (1,)

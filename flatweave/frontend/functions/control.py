@@ -23,11 +23,12 @@ from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import extent_of, scalar_of
+from flatweave.frontend.trace.tracers import emit, extent_of, scalar_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import Scope, current, entered
 from flatweave.frontend.values.tree import Tree, paths, spelled, unflatten
+from flatweave.ops import Reshape
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 
@@ -247,15 +248,25 @@ Carried = TypeVar("Carried")
 Out = TypeVar("Out")
 
 
-def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
-    """The final state from the variables that a loop binds."""
+def results_of(
+    slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree, given: Sequence[Atom] = ()
+) -> Any:
+    """The final state from the variables that a loop binds, and from what its body gives, for a
+    loop that surely runs: extents that are known around the loop are those of its result."""
     scope = current()
-    rest = iter(vars_)
+    rest = iter(zip(vars_, given or vars_, strict=True))
     leaves: list[Tracer] = []
     for slot in slots:
+        last: list[Atom] = []
         for _ in range(slot.varying):
-            extents.known_extent(next(rest))
-        leaves.append(Tracer(next(rest), scope, slot.weak))
+            own, found = next(rest)
+            extents.known_extent(own)
+            is_around = isinstance(found, Const) or scope.holds(scope.trace.homes[found])
+            last.append(found if is_around else own)
+        leaf = Tracer(next(rest)[0], scope, slot.weak)
+        known = iter(last)
+        shape = tuple(next(known) if extent is None else extent for extent in slot.shape)
+        leaves.append(leaf if shape == leaf.extents else emit(Reshape(leaf.atom, shape))[0])
     return unflatten(tree, leaves)
 
 
@@ -334,7 +345,8 @@ def fori_loop(
 
     now, made = settled(state, "fori_loop", attempt)
     op = For(start, stop, extents.ONE, made, now.atoms())
-    last: Carried = results_of(now.slots, current().emit(op, "s"), now.tree)
+    given = made.results if known else ()
+    last: Carried = results_of(now.slots, current().emit(op, "s"), now.tree, given)
     return last
 
 
