@@ -13,7 +13,7 @@ from typing import Any
 
 import flatweave as fw
 from flatweave.numpy_functions.arguments import is_complex
-from flatweave.numpy_functions.statistics import at_parts, middle
+from flatweave.numpy_functions.statistics import at_parts, middle, parts_of
 
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
 
@@ -267,7 +267,7 @@ def nanpercentile(
         >>> fw.nanpercentile([3.0, fw.nan, 2.0], 25)
         Array(2.25, dtype=float64)
     """
-    return nanquantile(x, fw.truediv(q, 100), axis, method, keepdims)
+    return nanquantile(x, parts_of(q, 100, "nanpercentile"), axis, method, keepdims)
 
 
 @fw.operation(any_dtype=True, static="copy", elementwise=True)

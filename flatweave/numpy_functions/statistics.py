@@ -119,8 +119,7 @@ BETWEEN = {
 }  # fmt: skip
 """Methods that go between two elements: alpha and beta of Hyndman and Fan (1996), as NumPy's."""
 AT_ONE = {"lower": fw.floor, "higher": fw.ceil, "nearest": fw.rint}
-OUTSIDE = "a quantile lies from 0 to 1, got another number."
-WITHIN = "Give the part of the elements that is below it; fw.percentile takes 0 to 100."
+WITHIN = "Of half of the elements fw.quantile takes 0.5, and fw.percentile 50."
 
 
 @fw.operation(static="axis keepdims", axial=True)
@@ -174,7 +173,15 @@ def percentile(
         >>> fw.percentile([1.0, 2.0, 3.0, 5.0], 50)
         Array(2.5, dtype=float64)
     """
-    return quantile(x, fw.truediv(q, 100), axis, method, keepdims)
+    return quantile(x, parts_of(q, 100, "percentile"), axis, method, keepdims)
+
+
+def parts_of(q: Any, whole: int, who: str) -> Any:
+    """`q`, which is from 0 to `whole`, as parts of 1."""
+    given = operand(q)
+    found = f"q of {who} is from 0 to {whole}, got another number."
+    fw.check(fw.all((given >= 0) & (given <= whole)), found, remedy=WITHIN)
+    return given if whole == 1 else fw.truediv(given, whole)
 
 
 def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> fw.Array:
@@ -196,8 +203,7 @@ def at_parts(
     if method not in BETWEEN and method not in AT_ONE:
         names = ", ".join(f'"{name}"' for name in (*BETWEEN, *AT_ONE))
         raise fw.ArgumentError.here(f"{method!r} is not a method of {who}.", f"Use one of {names}.")
-    parts = operand(q)
-    fw.check(fw.all((parts >= 0) & (parts <= 1)), OUTSIDE, remedy=WITHIN)
+    parts = parts_of(q, 1, who)
     found = lines(x, axis, who)
     whole = not _is_float(parts)
     if whole and _is_float(found.array):

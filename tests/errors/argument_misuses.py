@@ -441,3 +441,64 @@ def arange_with_a_computed_step():
 
 def arange_of_a_computed_float():
     fw.jit(lambda x: fw.arange(x[0]))(X)
+
+
+def percentile_above_100():
+    fw.percentile(X, 101)
+
+
+def dtype_as_a_correction():
+    fw.std(X, 0, np.float32)
+
+
+def axis_as_a_key():
+    fw.sort(M, 0)
+
+
+def array_as_an_axis():
+    fw.max(I, I)
+
+
+def out_by_position():
+    fw.max(M, 0, np.zeros(3), True)
+
+
+def einsum_of_uneven_axes():
+    fw.einsum("ij,jk", M, M)
+
+
+def three_values_for_five_elements():
+    x = fw.zeros((4, 5))
+    x[0] = np.ones(3)
+
+
+def other_argument_of_a_method():
+    fw.asarray(X).sum(foo=1)
+
+
+def method_without_its_argument():
+    fw.asarray(X).dot()
+
+
+def partition_as_a_method():
+    fw.asarray(X).partition(2)
+
+
+def truth_of_an_array():
+    return bool(fw.asarray(X) > 2)
+
+
+def item_of_several_elements():
+    fw.asarray(X).item()
+
+
+def elements_in_an_unknown_order():
+    fw.reshape(M, (3, 2), order="columns")
+
+
+def take_in_an_unknown_mode():
+    fw.take(X, [9], mode="last")
+
+
+def shape_of_rows():
+    return fw.ragged([[1], [2]]).shape

@@ -238,3 +238,21 @@ def array_to_write_results_to():
 
 def shape_in_two_arguments():
     fw.zeros(2, 3)
+
+
+def element_in_an_array_of_numpy():
+    def f(x):
+        table = np.zeros(3)
+        table[0] = x[0]
+        return x
+
+    fw.jit(f)(X)
+
+
+def row_in_an_array_of_numpy():
+    def f(x):
+        table = np.zeros(3)
+        table[0] = x
+        return x
+
+    fw.jit(f)(X)

@@ -161,7 +161,7 @@ def test_as_python_sees_it():
         bool(rows == rows)
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda r: 1 if r else 2)(rows)
-    with pytest.raises(AttributeError, match=r"rows\.lengths"):
+    with pytest.raises(fw.ArgumentError, match=r"rows\.lengths"):
         rows.shape
 
 

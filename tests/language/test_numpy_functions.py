@@ -265,3 +265,45 @@ def test_another_library_may_know_what_to_do():
             return "theirs"
 
     assert np.concatenate([fw.iota(2), Theirs()]) == "theirs"
+
+
+N = np.arange(12.0).reshape(3, 4) % 5
+K = N > 1
+BY_POSITION = {
+    "sum": lambda xp, m: xp.sum(m, 0, None, None, True),
+    "sum from 2": lambda xp, m: xp.sum(m, 0, None, None, True, 2),
+    "max": lambda xp, m: xp.max(m, 0, None, True),
+    "any": lambda xp, m: xp.any(m, 0, None, True),
+    "mean": lambda xp, m: xp.mean(m, 0, None, None, True),
+    "std": lambda xp, m: xp.std(m, 0, None, None, 1, True),
+    "eye": lambda xp, m: xp.eye(3, 4, 1),
+    "tensordot": lambda xp, m: xp.tensordot(m, m.T, 1),
+    "linspace": lambda xp, m: xp.linspace(0, 1, 5, False),
+    "diff": lambda xp, m: xp.diff(m, 2, 0),
+    "std where": lambda xp, m: xp.std(m, 0, where=K),
+    "var where": lambda xp, m: xp.var(m, where=K, ddof=1),
+    "take wrap": lambda xp, m: xp.take(m, np.array([5, -9]), 1, mode="wrap"),
+    "take clip": lambda xp, m: xp.take(m, np.array([5, -9]), 1, mode="clip"),
+    "clip": lambda xp, m: xp.clip(m, a_min=1, a_max=2),
+    "reshape": lambda xp, m: xp.reshape(m, (2, -1), order="F"),
+    "reshape of complex numbers": lambda xp, m: xp.reshape(m * 1j, (2, -1), order="F"),
+    "methods": lambda xp, m: m.reshape(2, 6, order="F") + m.T.repeat(2, axis=1)[0, 0],
+    "more methods": lambda xp, m: m.swapaxes(0, 1) + m.trace() + m[0].searchsorted(0.5),
+    "nonzero": lambda xp, m: m.nonzero()[1],
+}
+
+
+@pytest.mark.parametrize("name", BY_POSITION)
+def test_arguments_in_numpys_order(target, name):
+    """Those that NumPy takes by position or by name, functions and methods."""
+    f = BY_POSITION[name]
+
+    same(f(fw, fw.asarray(N)), f(np, N))
+    same(fw.jit(lambda m: f(fw, m))(N), f(np, N))
+
+
+def test_libraries_are_named_as_users_know_them():
+    """Not by the file that has them."""
+    for library in ("linalg", "fft"):
+        with pytest.raises(AttributeError, match=f"module 'flatweave.{library}' has no"):
+            getattr(fw, library).unknown

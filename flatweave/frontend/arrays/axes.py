@@ -25,6 +25,8 @@ from flatweave.ops import Reduce, Reshape
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Atom, constant
 
+OF_TWO = {"max": "maximum", "min": "minimum"}
+
 
 def axes_of(array: Array, axis: Any, who: str) -> list[int]:
     """The axes that are reduced, in ascending order; all of them for None."""
@@ -36,8 +38,10 @@ def axes_named(array: Array, axis: Any, who: str, repeated: bool = False) -> lis
     `repeated`."""
     if axis is None:
         return list(range(array.ndim))
-    parts = axis if isinstance(axis, tuple | list) else [axis]
-    found = [shapes.axis_of(array, part, who) for part in parts]
+    is_one = not isinstance(axis, tuple | list)
+    parts = [axis] if is_one else axis
+    more = "" if is_one or who not in OF_TWO else f" fw.{OF_TWO[who]}(x, y) compares two arrays."
+    found = [shapes.axis_of(array, part, who, more=more) for part in parts]
     if len(set(found)) < len(found) and not repeated:
         raise ArgumentError.here(
             f"{who} got an axis twice: {tuple(parts)}.", "Name each axis once."

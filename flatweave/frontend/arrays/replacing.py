@@ -15,7 +15,7 @@ from typing import Any
 from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError
 from flatweave.frontend.arrays.indexing import Slice, expanded, getitem, sliced
-from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, reshaped
+from flatweave.frontend.arrays.shapes import axis_of, raveled, repeated, reshaped
 from flatweave.frontend.arrays.writing import permute, scatter
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read, read_stretched, taken
@@ -113,7 +113,7 @@ def in_slices(
     is, so that what makes the array and its values fuses, and nothing is scattered."""
     lengths = [each.length for each in slices]
     if value.ndim:
-        value = as_tracer(broadcast(value, [tracer_of(length) for length in lengths]))
+        value = _fitted(value, lengths)
 
     def at(*place: Atom) -> Tracer:
         scope = current()
@@ -140,6 +140,14 @@ def in_slices(
     return generated(array.extents, at)[0]
 
 
+def _fitted(value: Tracer, shape: Sequence[Atom]) -> Tracer:
+    """A value for each element that a key selects."""
+    return repeated(
+        value, shape, "{0} values are assigned along an axis of {1} elements.",
+        "Give as many values as the key selects, or one for all of them.",
+    )  # fmt: skip
+
+
 def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:
     """The indices that a key selects, in row-major order, and a value for each, or one for all. To
     find them, an array of every element's index is read under the key."""
@@ -147,7 +155,7 @@ def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:
     all_places = generated(shape, lambda *at: tracer_of(_place(at, shape)))[0]
     places = as_tracer(getitem(all_places, key))
     if value.ndim:
-        value = as_tracer(broadcast(value, places.shape))
+        value = _fitted(value, places.extents)
     if places.ndim > 1:
         value = raveled(value) if value.ndim else value
         places = raveled(places)

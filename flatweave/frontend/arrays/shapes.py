@@ -33,8 +33,8 @@ from flatweave.ops import Reshape
 from flatweave.terms.syntax import Atom, Const
 
 
-def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> object:
-    if not isinstance(xs, HostArray):
+def _host_reshape(xs: Any, shape: Any, order: str = "C", copy: Any = None) -> object:
+    if not isinstance(xs, HostArray) or order != "C":
         return NotImplemented
     parts = shape if isinstance(shape, tuple | list) else (shape,)
     if not all(type(part) is int for part in parts):
@@ -45,12 +45,13 @@ def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> object:
         return NotImplemented  # our message says more
 
 
-@operation(host=_host_reshape)
-def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Array:
-    """The same elements in row-major order under another shape; one extent may be -1.
+@operation(host=_host_reshape, static="order")
+def reshape(xs: Any, shape: Any, *, order: str = "C", copy: bool | None = None) -> Array:
+    """The same elements in row-major order under another shape; one extent may be -1. With `order`
+    "F" both are in column-major order.
 
     Arrays never change, so that `copy` makes no difference. Raises ShapeError when the number of
-    elements differs.
+    elements differs, ArgumentError for another order.
 
     Types: `xs: t[..], shape: extents -> t[shape]`. Source: `numpy.reshape`.
 
@@ -61,7 +62,20 @@ def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Array:
     leaves, tree = arrays_of(xs, "xs of reshape")
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
     wanted = [extent_of(part, "an extent of reshape") for part in parts]
+    if is_by_columns(order):
+        found = [reshaped(transposed(leaf), wanted[::-1]) for leaf in leaves]
+        return restructured(tree, [transposed(leaf) for leaf in found])
     return restructured(tree, [reshaped(leaf, wanted) for leaf in leaves])
+
+
+def is_by_columns(order: Any) -> bool:
+    """Whether elements are in column-major order; ArgumentError for no order."""
+    if order not in ("C", "F", "A"):
+        raise ArgumentError.here(
+            f"the order of elements is C, F or A, got {shown(order)}.",
+            'Leave it out for "C", row by row.',
+        )
+    return bool(order == "F")
 
 
 def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
@@ -187,19 +201,22 @@ def reverse(xs: Any, axis: int = 0) -> Array:
     return restructured(tree, [_reversed(leaf, axis) for leaf in leaves])
 
 
-def axis_of(array: Array, axis: Any, who: str, new: int = 0) -> int:
+def axis_of(array: Array, axis: Any, who: str, new: int = 0, more: str = "") -> int:
     """An axis from 0 up, of an array with `new` axes more; an error as NumPy's for any other."""
     what = f"an array of type {describe(array)}"
-    return axis_below(array.ndim + new, axis, who, what, "will have" if new else "has")
+    return axis_below(array.ndim + new, axis, who, what, "will have" if new else "has", more)
 
 
-def axis_below(rank: int, axis: Any, who: str, what: str, has: str = "has") -> int:
-    """An axis counted from 0, below `rank`; `what` names its owner, for messages."""
+def axis_below(
+    rank: int, axis: Any, who: str, what: str, has: str = "has", more: str = ""
+) -> int:
+    """An axis counted from 0, below `rank`; `what` names its owner, for messages, whose remedy goes
+    on with `more`."""
     number = axis_number(axis, who)
     if not -rank <= number < rank:
         raise AxisError.here(
             f"{who} along axis {number} of {what}, which {has} {counted(rank, 'axis', 'axes')}.",
-            "Axes count from 0, or from the end below 0.",
+            "Axes count from 0, or from the end below 0." + more,
         )
     return number % rank
 
@@ -328,6 +345,14 @@ def broadcast(xs: Any, shape: Any) -> Array:
     array = as_tracer(xs)
     parts = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     target = tuple(extents.length_of(part, "an extent of broadcast") for part in parts)
+    return repeated(
+        array, target, "an axis of {0} elements cannot be broadcast to {1}.",
+        "Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
+    )  # fmt: skip
+
+
+def repeated(array: Tracer, target: Sequence[Atom], message: str, remedy: str) -> Tracer:
+    """An array broadcast to a shape; the texts are those for extents that do not fit."""
     start = len(target) - array.ndim
     if start < 0:
         raise ShapeError.here(
@@ -336,11 +361,7 @@ def broadcast(xs: Any, shape: Any) -> Array:
         )
     for own, wanted in zip(array.extents, target[start:], strict=True):
         if own != ONE:
-            met(
-                (own, wanted), "an axis of {0} elements cannot be broadcast to {1}.", [],
-                "Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
-                repeatable=(own,),
-            )  # fmt: skip
+            met((own, wanted), message, [], remedy, repeatable=(own,))
     if not start and not any(map(is_stretched, array.extents, target)):
         return array
     run_time_checks.fit(target)

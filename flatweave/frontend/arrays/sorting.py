@@ -174,7 +174,9 @@ def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: st
         found = describe(key) if isinstance(key, Tracer) else kind_of(key)
         raise ArgumentError.here(
             f"the key of {who} is {found}, not a function.",
-            "Give key=f, where f makes of an element what it is ordered by; arrays of keys"
+            "An axis is given by its name: axis=0."
+            if found in ("an int", "i64")
+            else "Give key=f, where f makes of an element what it is ordered by; arrays of keys"
             " go into fw.sort_by_key.",
         )
     for leaf, name in zip(arrays, names, strict=True):

@@ -13,8 +13,9 @@ names may be tuples, dicts, .. of one structure, each part of which is worked on
 function of a Ragged works on its values (`ragged/elementwise.py`), an `axial` one goes along its
 axes (`ragged/reductions.py`). Elementwise functions and `reduction`s of arrays of any rank share
 their programs (`shared_ranks.py`). `renamed` gives parameters by other names that are
-accepted, those that they had before or that NumPy has: `renamed="ne=initial"`. A `composed` one is
-written on public functions, which decide what it means for complex numbers; its name is its own.
+accepted, those that they had before or that NumPy has: `renamed="ne=initial"`. A call with more
+arguments by position than there are parameters is in NumPy's `order`, with `out`. A `composed` one
+is written on public functions, which decide what it means for complex numbers; its name is its own.
 To one of `any_dtype` floats of 16 bits are given as they are, to others as f32.
 """
 
@@ -36,6 +37,7 @@ from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, DirectCalls
 from flatweave.frontend.values.argument_values import (
     CLASSES,
     TELLING,
+    in_numpys_order,
     overridden,
     python_numbers,
     python_value,
@@ -51,6 +53,7 @@ from flatweave.frontend.values.tree import (
     spelled,
     unflatten,
 )
+from flatweave.frontend.values.untraceable import must_take
 from flatweave.runtime.lazy_import import opened
 
 P = ParamSpec("P")
@@ -86,7 +89,7 @@ def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
     reduction: bool = False, structured: str = "", parts: str = "", numbers: str = "",
     lists: str = "", axial: bool = False, renamed: str = "", composed: bool = False,
-    any_dtype: bool = False, name: str = "",
+    any_dtype: bool = False, name: str = "", order: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace; messages call a private body by the
     `name` of the function that calls it."""
@@ -137,6 +140,8 @@ def operation(
                 result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
                 if result is not NotImplemented and type(result) is not int:
                     return result
+            if order and len(args) > len(named):
+                args, kwargs = in_numpys_order(known.name, order, args, kwargs)  # type: ignore[assignment]
             if kwargs or len(args) > first:
                 args, kwargs = taken(args, kwargs)  # type: ignore[assignment]
             scope = innermost()
@@ -147,7 +152,7 @@ def operation(
             try:
                 result = body(*args, **kwargs)
             except TypeError:
-                _must_take(known, args, kwargs)
+                must_take(f"fw.{known.name}", known.body, args, kwargs)
                 raise
             trace.where = around  # the location of the calling operation holds again
             return _no_argument(result, args)
@@ -192,7 +197,7 @@ def _at_once(
         return _no_argument(found, args)
     except Exception as error:
         if isinstance(error, TypeError):
-            _must_take(known, args, kwargs)
+            must_take(f"fw.{known.name}", known.body, args, kwargs)
         leave_ours_out(error)
         raise
 
@@ -248,19 +253,6 @@ def _mask(value: Any) -> object:
     return None if value is True else value
 
 
-def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """ArgumentError for a call with other arguments than the function has."""
-    taken = inspect.signature(known.body)
-    try:
-        taken.bind(*args, **kwargs)
-    except TypeError as misfit:
-        plain = [p.replace(annotation=p.empty) for p in taken.parameters.values()]
-        raise ArgumentError.here(
-            f"{known.name} does not take these arguments: {misfit}.",
-            f"Call it as fw.{known.name}{inspect.Signature(plain)}.",
-        ) from None
-
-
 def _by_name(
     names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -297,7 +289,8 @@ def _on_complex_too(body: Callable[P, R], level: int | None) -> Callable[P, R]:
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
-        if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
+        options = [value for name, value in kwargs.items() if name != "order"]  # "F" is no dtype
+        if speaks_of_complex(args) or (options and speaks_of_complex(options)):
             rules = opened("complex")
             if level is not None:
                 return rules.composed(body, args, kwargs, level)

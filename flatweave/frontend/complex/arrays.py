@@ -56,7 +56,7 @@ def portion(value: Any, name: str) -> Any:
     if type(value) in (tuple, list):
         return type(value)(portion(each, name) for each in value)
     if isinstance(value, Mapping):
-        return {key: portion(each, name) for key, each in value.items()}
+        return {k: each if k == "order" else portion(each, name) for k, each in value.items()}
     dtype = complex_dtype(value)
     return value if dtype is None else PARTS[dtype]
 

@@ -267,7 +267,7 @@ def where(p: Any, a: Any, b: Any) -> Array:
     return zipped(lambda c, v, w: select(truth(c), v, w), [condition, *choices], "where")[0]
 
 
-@operation(elementwise=True)
+@operation(elementwise=True, renamed="a_min=min a_max=max")
 def clip(x: Any, min: Any = None, max: Any = None) -> Array:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound.
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SHORT = 64
 """Elements of a known number up to which they are compared in order."""
+FOLD, EXTREME = "axis dtype out keepdims initial where", "axis out keepdims initial where"
+MEAN, TRUTH = "axis dtype out keepdims where", "axis out keepdims where"
 FUNCTIONS = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
@@ -91,7 +93,7 @@ def masked(who: str, xs: Any, where: Any, initial: Any = None) -> Array | Ragged
     return METHODS["where"](where, xs, tracer_of(constant(neutral, flat.element)))
 
 
-@operation(static="axis dtype keepdims", reduction=True, axial=True)
+@operation(static="axis dtype keepdims", reduction=True, axial=True, order=FOLD)
 def sum(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -111,7 +113,7 @@ def sum(
     return _folded("sum", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis dtype keepdims", reduction=True, axial=True)
+@operation(static="axis dtype keepdims", reduction=True, axial=True, order=FOLD)
 def prod(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -127,7 +129,7 @@ def prod(
     return _folded("prod", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True, axial=True)
+@operation(static="axis keepdims", reduction=True, axial=True, order=EXTREME)
 def min(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Array:
@@ -144,7 +146,7 @@ def min(
     return _folded("min", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True, axial=True)
+@operation(static="axis keepdims", reduction=True, axial=True, order=EXTREME)
 def max(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Array:
@@ -161,7 +163,7 @@ def max(
     return _folded("max", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims", reduction=True, axial=True)
+@operation(static="axis keepdims", reduction=True, axial=True, order=TRUTH)
 def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether an element is not zero, of all or along `axis`; False for no elements.
 
@@ -174,7 +176,7 @@ def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     return _folded("any", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims", reduction=True, axial=True)
+@operation(static="axis keepdims", reduction=True, axial=True, order=TRUTH)
 def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether every element is not zero, of all or along `axis`; True for no elements.
 
@@ -187,7 +189,7 @@ def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None)
     return _folded("all", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims dtype", reduction=True, axial=True)
+@operation(static="axis keepdims dtype", reduction=True, axial=True, order=MEAN)
 def mean(
     xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None, dtype: Any = None
 ) -> Array:

@@ -34,6 +34,7 @@ from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, sh
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, flatten, paths, unflatten
+from flatweave.frontend.values.untraceable import SAME_LENGTH
 from flatweave.terms.syntax import Let
 from flatweave.terms.traverse import free_vars
 
@@ -311,8 +312,8 @@ class _Each(Generic[R]):
         if isinstance(result, Ragged):
             if axis != 0:
                 raise ArgumentError.here(
-                    f"{what} has rows of different lengths, whose axis is 0, not {axis}.",
-                    "Give 0 as its axis in out_axes.",
+                    f"{what} has rows that may differ in length, whose axis is 0, not {axis}.",
+                    f"Give 0 as its axis in out_axes. {SAME_LENGTH}",
                 )
             return result
         at = axis_below(result.ndim, axis, "vmap", f"{what} for all elements")

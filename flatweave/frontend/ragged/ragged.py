@@ -69,12 +69,6 @@ def locate(ends: Tracer, skip: int, p: Atom) -> tuple[Atom, Atom]:
     return row, start
 
 
-NO_SHAPE = (
-    "a Ragged has no shape, for its rows differ in length: rows.lengths has the number of elements"
-    " of each row, rows.lengths.shape[0] is the number of rows."
-)
-
-
 class Ragged(Node, Verbs, Elementwise, Reductions):
     """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`.
 
@@ -155,13 +149,13 @@ class Ragged(Node, Verbs, Elementwise, Reductions):
     @property
     def shape(self) -> tuple[Any, ...]:
         """Not there: AttributeError."""
-        raise AttributeError(NO_SHAPE)
+        raise untraceable.no_shape()
 
     if not TYPE_CHECKING:  # which knows every name
 
         def __getattr__(self, name: str) -> NoReturn:
             if name == "shape":  # asked for again, since the property has raised
-                raise AttributeError(NO_SHAPE)
+                raise untraceable.no_shape()
             fields = self._values if name[0] != "_" and isinstance(self._values, dict) else ()
             raise untraceable.attribute(name, "a Ragged", "Ragged", fields)
 

@@ -15,7 +15,7 @@ from flatweave.frontend.elements.broadcasting import cast, generated, read
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import length_of, scalar_i64, shape_of
 from flatweave.frontend.trace.run_time_checks import MOST
-from flatweave.frontend.trace.tracers import as_tracer, extent_of, scalar_of, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, extent_of, flag_of, scalar_of, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe, host_array, kind_of
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
@@ -216,8 +216,9 @@ def _between(start: Any, stop: Any, step: Any, dtype: DType) -> Tracer:
 
 @operation(static="num dtype device endpoint")
 def linspace(
-    start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Array:
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, dtype: Any = None,
+    device: Any = None,
+) -> Array:  # fmt: skip
     """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`;
     rounded down for an integer dtype.
 
@@ -229,6 +230,7 @@ def linspace(
     """
     on_device(device, "linspace")
     num = integer(num, "num of linspace", "Give an int, such as 50.", least=0)
+    endpoint = flag_of(endpoint, "endpoint")
     low = strong(scalar_of(start, "the start of linspace"), f64)
     high = strong(scalar_of(stop, "the end of linspace"), f64)
     parts = num - 1 if endpoint else num
@@ -248,7 +250,7 @@ def linspace(
 
 @operation(static="k dtype device")
 def eye(
-    n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = None, device: Any = None
+    n_rows: Any, n_cols: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None
 ) -> Array:
     """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0.
 

@@ -10,7 +10,7 @@ take longer.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.axes import axes_named
@@ -31,6 +31,11 @@ from flatweave.frontend.standard.transforms import fftfreq, fftshift, ifftshift,
 from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.scope import current
+
+if not TYPE_CHECKING:  # which knows every name
+
+    def __getattr__(name: str) -> None:
+        raise AttributeError(f"module 'flatweave.fft' has no attribute {name!r}")
 
 
 @for_complex

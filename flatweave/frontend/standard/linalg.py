@@ -8,7 +8,7 @@ They take real and complex matrices, in jitted functions, too: there LAPACK is a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,11 @@ from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import Complex
+
+if not TYPE_CHECKING:  # which knows every name
+
+    def __getattr__(name: str) -> None:
+        raise AttributeError(f"module 'flatweave.linalg' has no attribute {name!r}")
 
 
 def _factor(a: Values, upper: bool = False) -> Values:

@@ -65,7 +65,7 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     """The short cut of a product, for floats and complex numbers of sizes at which NumPy's is the
     faster one; what it refuses goes the way of traced arrays, which tell what is wrong."""
 
-    def host(x: Any, y: Any, /, **options: Any) -> object:
+    def host(x: Any, y: Any, /, *axes: Any, **options: Any) -> object:
         a, b = values_of(x), values_of(y)
         if type(a) is not np.ndarray or type(b) is not np.ndarray:
             return NotImplemented
@@ -77,9 +77,9 @@ def by_numpy(compute: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
             return NotImplemented
         try:
             is_real = left in "fd" and right in "fd"
-            if is_real and not _is_numpys(*sizes(a, b, **options)):
+            if is_real and not _is_numpys(*sizes(a, b, *axes, **options)):
                 return NotImplemented
-            return kept(QUIETLY.run(compute, a, b, **options))
+            return kept(QUIETLY.run(compute, a, b, *axes, **options))
         except (TypeError, ValueError, IndexError):
             return NotImplemented
 
@@ -223,7 +223,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Array:
 
 
 @operation(static="axes", host=by_numpy(np.tensordot, functools.partial(of_tensors, axes=2)))
-def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Array:
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Array:
     """The sums of products over some axes of both: the last of the one with the first of the other,
     or two lists of axes.
 

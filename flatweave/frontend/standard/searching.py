@@ -14,14 +14,14 @@ from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, met, place_along, read_stretched
-from flatweave.frontend.elements.elementwise import clz
+from flatweave.frontend.elements.elementwise import clz, maximum, minimum
 from flatweave.frontend.elements.scalars import where as chosen
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.array import Array, Tracer, describe, shown
 from flatweave.frontend.values.promotion import common
 from flatweave.terms.syntax import Atom
 
@@ -75,12 +75,14 @@ def where(p: Any, a: Any = None, b: Any = None) -> Any:
     return chosen(p, a, b)
 
 
-@operation(static="axis")
-def take(x: Any, indices: Any, axis: Any = None) -> Array:
+@operation(static="axis mode")
+def take(x: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Array:
     """The elements, or rows along `axis`, at some indices; without an axis of all elements in
-    row-major order.
+    row-major order. With `mode` "wrap" indices are counted modulo the length, with "clip" those
+    outside are those of the ends.
 
-    Types: `x: t[n], indices: integer[..] -> t[..]`. Raises IndexOutOfBounds. Source: `numpy.take`.
+    Types: `x: t[n], indices: integer[..] -> t[..]`. Raises IndexOutOfBounds, ArgumentError for
+    another mode. Source: `numpy.take`.
 
         >>> fw.take([10, 20, 30], [2, 0])
         Array([30, 10], dtype=int64)
@@ -91,6 +93,15 @@ def take(x: Any, indices: Any, axis: Any = None) -> Array:
     places = as_tracer(indices, "the indices of take")
     if places.element is bool_ or (isinstance(indices, list) and not indices):  # no mask, no floats
         places = places.astype(i64)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ArgumentError.here(
+            f"mode of take is raise, wrap or clip, got {shown(mode)}.", 'Leave it out for "raise".'
+        )
+    last = as_tracer(array.shape[at]) - 1
+    if mode == "wrap":
+        places = places.astype(i64) % (last + 1)
+    elif mode == "clip":
+        places = as_tracer(minimum(maximum(places.astype(i64), 0), last))
     return array[(*[slice(None)] * at, places)]
 
 

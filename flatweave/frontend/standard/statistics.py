@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flatweave.base.dtypes import bool_, i8
+import numpy as np
+
+from flatweave.base.dtypes import DType, bool_, i8
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, integer, raveled
+from flatweave.frontend.arrays.shapes import axis_of, broadcast, integer, raveled
 from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
@@ -24,7 +26,7 @@ from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.namespace import isdtype
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.array import Array, Tracer, shown
 from flatweave.frontend.values.number_formats import Complex
 from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
@@ -158,16 +160,22 @@ def conj(x: Any) -> Array:
     return value.astype(i8) if value.element is bool_ else value  # as NumPy has it
 
 
+MOMENT = "axis dtype out correction keepdims"  # the order of NumPy's
+
+
 @for_complex
-@operation(static="axis correction keepdims dtype", axial=True, renamed="ddof=correction")
+@operation(
+    static="axis correction keepdims dtype", axial=True, renamed="ddof=correction", order=MOMENT
+)
 def var(
-    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *, dtype: Any = None
-) -> Array:
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *,
+    dtype: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The mean square distance from the mean, of all elements or along `axis`.
 
     The sum is divided by the number of elements less `correction` (or `ddof`), 1 for a sample; by
     0 where that is below 0. Read twice: once for the mean. With `dtype`, of floats, elements are
-    converted first.
+    converted first; those where the bools `where` do not hold are left out.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
     that of their parts. Raises AxisError for an axis that is not there. Source: `numpy.var`.
@@ -175,12 +183,17 @@ def var(
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
     """
-    return _variance(x, axis, correction, keepdims, dtype, "var")
+    return _variance(x, axis, correction, keepdims, dtype, where, "var")
 
 
 def _variance(
-    x: Any, axis: Any, correction: float, keepdims: bool, dtype: Any, who: str
+    x: Any, axis: Any, correction: Any, keepdims: bool, dtype: Any, mask: Any, who: str
 ) -> Array:
+    if isinstance(correction, type | np.dtype | DType | str):
+        raise ArgumentError.here(
+            f"the correction of {who} is a number, got {shown(correction)}.",
+            "Name the dtype: dtype=fw.f64.",
+        )
     array = either(x, f"x of {who}")
     if dtype is not None:
         if not isdtype(dtype, ("real floating", "complex floating")):
@@ -189,17 +202,22 @@ def _variance(
             )
         array = array.astype(dtype)
     count: Any = math.prod(array.shape[each] for each in axes_of(array, axis, who))
-    away = array - mean(array, axis=axis, keepdims=True)
+    away = array - mean(array, axis=axis, keepdims=True, where=mask)
     squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
-    total = sum(squares, axis=axis, keepdims=keepdims)
+    total = sum(squares, axis=axis, keepdims=keepdims, where=mask)
+    if mask is not None:
+        count = sum(broadcast(mask, squares.shape), axis=axis, keepdims=keepdims)
     return total / maximum(as_tracer(count) - correction, 0)
 
 
 @for_complex
-@operation(static="axis correction keepdims dtype", axial=True, renamed="ddof=correction")
+@operation(
+    static="axis correction keepdims dtype", axial=True, renamed="ddof=correction", order=MOMENT
+)
 def std(
-    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *, dtype: Any = None
-) -> Array:
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False, *,
+    dtype: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The square root of the variance (`var`).
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
@@ -208,11 +226,11 @@ def std(
         >>> fw.std([1.0, 3.0])
         Array(1.0, dtype=float64)
     """
-    return sqrt(_variance(x, axis, correction, keepdims, dtype, "std"))
+    return sqrt(_variance(x, axis, correction, keepdims, dtype, where, "std"))
 
 
-@operation(static="axis n")
-def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
+@operation(static="n axis")
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, n times; arrays, or a number, before and after
     it join in.
 

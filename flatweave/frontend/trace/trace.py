@@ -47,6 +47,7 @@ from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
 
 TWO = index(2)
+OF_NUMPY = "setting an array element"  # how NumPy's own message begins, where ours is its cause
 
 T = TypeVar("T")
 
@@ -189,6 +190,10 @@ def trace(
             found, tree = flatten(map_leaves(_in_memory, results, _is_kept_otherwise))
             names = paths(tree)
             traced = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
+    except ValueError as error:
+        if isinstance(error.__cause__, UserError) and str(error).startswith(OF_NUMPY):
+            raise error.__cause__ from None
+        raise
     finally:
         made.root.closed, made.frame = True, None
     fn = made.root.builder.close(made.params, [value.atom for value in traced])

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType
+from flatweave.base.errors import ArgumentError
 from flatweave.frontend.values import arrow_interface
 from flatweave.frontend.values.array import METHODS, HostArray, Tracer
 from flatweave.frontend.values.tree import flat_values
@@ -164,3 +165,18 @@ TELLING: Mapping[str, Callable[[Any], bool]] = {
 def is_telling(name: str, leaf: Any) -> bool:
     """Whether the program depends on this value of a parameter."""
     return name in TELLING and TELLING[name](leaf)
+
+
+def in_numpys_order(
+    name: str, order: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call by position in NumPy's order: all but the first by name."""
+    names = order.split()
+    given = dict(zip(names, args[1:], strict=False))
+    if len(args) > len(names) + 1 or given.keys() & kwargs.keys():
+        return args, kwargs  # which are refused
+    if given.pop("out", None) is not None:
+        raise ArgumentError.here(
+            f"{name} cannot write into `out`: arrays never change.", "Take the result instead."
+        )
+    return args[:1], {**{n: v for n, v in given.items() if v is not None}, **kwargs}

@@ -152,7 +152,8 @@ class HostArray(Exchange, Array):
 
     def item(self, *index: int) -> Number:
         """The only element, or the one at an index, as a Python scalar."""
-        return self._values.item(*index)  # type: ignore[no-any-return]
+        values = self._values if index else self._only(untraceable.no_one_element)
+        return values.item(*index)  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python scalars; of rank 0, the scalar."""
@@ -162,7 +163,7 @@ class HostArray(Exchange, Array):
         return len(self._values)
 
     def __bool__(self) -> bool:
-        return bool(self._values)
+        return bool(self._only(untraceable.no_one_truth))
 
     def __int__(self) -> int:
         return int(self._values)

@@ -128,6 +128,12 @@ class Exchange:
     __slots__ = ()
     _values: Values
 
+    def _only(self, refused: Callable[[str], ArgumentError]) -> Values:
+        """The values where they are one element."""
+        if self._values.size != 1:
+            raise refused(f"an array of type {self._values.dtype}{list(self._values.shape)}")
+        return self._values
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         if dtype is not None and self._values.dtype != dtype:
             if copy is False:

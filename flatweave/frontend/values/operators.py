@@ -14,8 +14,9 @@ from inspect import signature
 from typing import Any, Self, TypeAlias, TypeVar
 
 from flatweave.base import operand_owners
-from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.frontend.values.public_names import ALIASES, MODULES, Methods
+from flatweave.base.errors import ShapeError
+from flatweave.frontend.values.public_names import ALIASES, MODULES, Methods, public
+from flatweave.frontend.values.untraceable import as_functions
 from flatweave.runtime.lazy_import import opened
 
 METHODS: Methods[Any] = Methods()
@@ -84,6 +85,7 @@ _equal = _compared("equal", operator.eq, "eq")
 _not_equal = _compared("not_equal", operator.ne, "ne")
 
 
+@as_functions
 class Elementwise:
     """What `x + y`, `x < y` and `x.astype(..)` mean, for arrays and Ragged values."""
 
@@ -187,6 +189,7 @@ def _reduced(name: str, array: object, *options: Any) -> Reduced:
     return METHODS["reduction"](name, array, *options)
 
 
+@as_functions
 class Reductions:
     """What `x.sum(axis=1)` and its like mean, for arrays and Ragged values."""
 
@@ -262,6 +265,7 @@ class IndexingError(ShapeError, IndexError):
     """A key does not fit an array: more indices than axes, or a mask of another shape."""
 
 
+@as_functions
 class Operators(Elementwise, Reductions):
     """What `x[i]`, `x @ y` and `x.reshape(..)` mean as well, for every kind of array."""
 
@@ -328,34 +332,54 @@ class Operators(Elementwise, Reductions):
 
     def std(
         self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0,
-        keepdims: bool = False,
+        keepdims: bool = False, *, where: Any = None,
     ) -> Reduced:
         """The standard deviation of all elements, or along axes."""
-        return _reduced("std", self, axis, dtype, out, keepdims, None, None, ddof)
+        return _reduced("std", self, axis, dtype, out, keepdims, None, where, ddof)
 
     def var(
         self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0,
-        keepdims: bool = False,
+        keepdims: bool = False, *, where: Any = None,
     ) -> Reduced:
         """The variance of all elements, or along axes."""
-        return _reduced("var", self, axis, dtype, out, keepdims, None, None, ddof)
+        return _reduced("var", self, axis, dtype, out, keepdims, None, where, ddof)
+
+    def nonzero(self) -> tuple[Self, ...]:
+        """Where the elements are not 0: indices along each axis."""
+        found: tuple[Self, ...] = METHODS["nonzero"](self)
+        return found
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Self:
+        """Each element several times, or each slice along an axis."""
+        return called("repeat", self, repeats, axis)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Self:
+        """Where values would be inserted into the ascending elements."""
+        return called("searchsorted", self, v, side, sorter)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Self:
+        """The array with two axes exchanged."""
+        return called("swapaxes", self, axis1, axis2)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Self:
+        """The sum of the diagonal of the matrices along two axes."""
+        trace: Any = public("trace")  # of which `fw.linalg` has another one
+        found: Self = trace(self, offset, axis1, axis2, dtype)
+        return found
 
     def __array_namespace__(self, *, api_version: str | None = None) -> object:
         """The package, which has the names of the array API standard."""
         return METHODS["namespace"](api_version)
 
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Self:
-        """The same elements, in row-major order, under another shape; one extent may be -1."""
-        return called("reshape", self, shape[0] if len(shape) == 1 else shape, copy=copy)
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Self:
+        """The same elements under another shape, one extent of which may be -1: in row-major order,
+        of order "F" in column-major order."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        return called("reshape", self, wanted, **({} if order == "C" else {"order": order}))
 
     def ravel(self, order: str = "C") -> Self:
         """All elements as an array of rank 1: in row-major order, of order "F" column by column."""
-        if order not in ("C", "F", "A", "K"):
-            raise ArgumentError.here(
-                f"the order of elements is C, F, A or K, got {order!r}.",
-                'Leave it out for "C", row by row.',
-            )
-        return called("reshape", called("transpose", self) if order == "F" else self, -1)
+        return self.reshape(-1, order="C" if order == "K" else order)
 
     flatten = ravel
 

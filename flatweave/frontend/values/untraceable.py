@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.public_names import NAMES
 
+C = TypeVar("C")
 BRANCH = (
     "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations; in a"
     " kernel fk.cond(p, f, g) and fk.when(p, f)."
@@ -89,7 +93,7 @@ def conversion(described: str, wanted: str) -> NotTraceableError:
 def host_array(described: str, is_scalar: bool = False) -> NotTraceableError:
     """`np.asarray(x)`, `np.arange(x)`, `x.__dlpack__()`; and `table[i]` with a NumPy table."""
     where = user_location()
-    remedy = _named_here(where) or (
+    remedy = _named_here(where) or _stored(where) or (
         GATHER
         if is_scalar or re.fullmatch(r"\w+\[.*\]", _expression(where))
         else "Use the function of fw with the same meaning, or return the array and call NumPy on"
@@ -274,9 +278,82 @@ def attribute(
         f"{of} has no attribute {name!r}.",
         f'A field is read by its name: {x}["{name}"].'
         if name in fields
-        else f"Use fw.{name}({x})."
+        else f"Use fw.sort({x}), of which {x}[k] is element k, or fw.argpartition({x}, k)."
+        if name == "partition"
+        else f"Use fw.{name}({x}, ..), with the method's arguments after {x}."
         if name in NAMES
         else f"help(fw.{kind}) shows what there is; functions are in fw: fw.sort({x}).",
+    )
+
+
+SAME_LENGTH = (
+    "A loop in vmap gives rows of one length where its state begins with the length that the body"
+    " gives: with fw.zeros_like(b), say, not fw.zeros(20)."
+)
+
+
+def no_shape() -> NoAttributeError:
+    """`rows.shape`"""
+    return NoAttributeError.here(
+        "a Ragged has no shape: its rows may differ in length.",
+        "rows.lengths has the number of elements of each row, rows.lengths.shape[0] is the number"
+        f" of rows. {SAME_LENGTH}",
+    )
+
+
+def must_take(
+    called: str, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
+    bound: int = 0,
+) -> None:  # fmt: skip
+    """ArgumentError for a call with other arguments than a function has, of which `bound` ones
+    come before the dot."""
+    taken = inspect.signature(fn)
+    try:
+        taken.bind(*args, **kwargs)
+    except TypeError as misfit:
+        params = list(taken.parameters.values())[bound:]
+        plain = [p.replace(annotation=p.empty) for p in params]
+        raise ArgumentError.here(
+            f"{called.rpartition('.')[2]} does not take these arguments: {misfit}.",
+            f"Call it as {called}{inspect.Signature(plain)}.",
+        ) from None
+
+
+def _told(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors for other arguments are those of functions."""
+
+    @functools.wraps(method)
+    def work(*args: Any, **options: Any) -> Any:
+        try:
+            return method(*args, **options)
+        except TypeError:
+            must_take(f"x.{method.__name__}", method, args, options, 1)
+            raise
+
+    return work
+
+
+def as_functions(cls: type[C]) -> type[C]:
+    """A class whose public methods refuse arguments as functions do."""
+    for name, method in list(vars(cls).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(cls, name, _told(method))
+    return cls
+
+
+def no_one_truth(described: str) -> ArgumentError:
+    """`if x > 0`, of an array of several elements."""
+    return ArgumentError.here(
+        f"Python asks whether {described} is true, which may mean any or all of its elements.",
+        "Use x.any() or x.all(); x.size > 0 for whether there are elements.",
+    )
+
+
+def no_one_element(described: str) -> ArgumentError:
+    """`x.item()`, of an array of several elements."""
+    return ArgumentError.here(
+        f"item() gives the only element as a number of Python, but {described} has more or none.",
+        "Give an index, x.item(0), or use x.tolist() for all of them.",
     )
 
 
