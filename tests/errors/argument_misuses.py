@@ -488,17 +488,9 @@ def truth_of_an_array():
     return bool(fw.asarray(X) > 2)
 
 
-def item_of_several_elements():
-    fw.asarray(X).item()
-
-
 def elements_in_an_unknown_order():
     fw.reshape(M, (3, 2), order="columns")
 
 
 def take_in_an_unknown_mode():
     fw.take(X, [9], mode="last")
-
-
-def shape_of_rows():
-    return fw.ragged([[1], [2]]).shape

@@ -323,3 +323,7 @@ def map_over_a_ragged_and_an_array():
 
 def rows_that_do_not_fit_each_other():
     fw.map(lambda a, b: a + b, fw.ragged(X, lengths=[2, 3]), fw.ragged(X, lengths=[3, 2]))
+
+
+def shape_of_rows():
+    return fw.ragged([[1], [2]]).shape

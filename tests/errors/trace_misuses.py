@@ -256,3 +256,7 @@ def row_in_an_array_of_numpy():
         return x
 
     fw.jit(f)(X)
+
+
+def item_of_several_elements():
+    fw.asarray(X).item()
