@@ -167,8 +167,7 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     has_all = len(texts) == 1 and is_text(texts[0]) and not isinstance(coded_keys[0], Nullable)
     count = texts[0].shape[0] if has_all else None
     index, order, offsets, found = numbered(coded_keys, dropna, "group_by", count)
-    leaves = [part for value in values for part in _arrays(value)]
-    one_length([index, *leaves], "group_by")
+    one_length([index, *(part for value in values for part in _arrays(value))], "group_by")
     parts = list(found)
     if not sort:
         count = offsets.shape[0] - 1
@@ -181,8 +180,7 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     found = tuple(
         decoded(restored(key, parts), text) for key, text in zip(coded_keys, texts, strict=True)
     )
-    partial = True if dropna else None
-    return Groups(found, index, offsets, kept, partial, None if values or not sort else order)
+    return Groups(found, index, offsets, kept, dropna or None, None if values or not sort else order)
 
 
 @fw.operation()

@@ -240,7 +240,7 @@ class Scope:
         return vars_
 
     def apply(self, fn: str, *args: Atom) -> Atom:
-        """A scalar function of atoms, in the outermost scope that knows them, or what it is here."""
+        """A scalar function of atoms, in the outermost scope that knows them; or what it is."""
         known = folded(self.builder, fn, args) if any(self.builder.conditions()) else None
         if known is not None:
             return known
