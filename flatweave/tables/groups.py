@@ -177,10 +177,10 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
         parts = [part[first] for part in parts]
         index = fw.gather(place, index, default=-1)
     kept = tuple(value if is_kept(value) else fw.asarray(value) for value in values)
-    found = tuple(
+    keys = tuple(
         decoded(restored(key, parts), text) for key, text in zip(coded_keys, texts, strict=True)
     )
-    return Groups(found, index, offsets, kept, dropna or None, None if values or not sort else order)
+    return Groups(keys, index, offsets, kept, dropna or None, None if values or not sort else order)
 
 
 @fw.operation()
