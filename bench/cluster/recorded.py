@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class Recorder:
     """A stand-in for a client of `dask.distributed` with `workers` workers."""
 
     status = "running"
+    scheduler = SimpleNamespace(address="inproc://recorded")
 
     def __init__(self, workers: int) -> None:
         self.workers = workers

@@ -156,7 +156,7 @@ def test_what_does_not_fit(target):
     "call", [
         lambda: fw.abs(3, ragged(ROWS)),
         lambda: fw.abs(ragged(ROWS), ragged(ROWS)),
-        lambda: fw.sum(ragged(ROWS), 1, None, False, 5),
+        lambda: fw.sum(ragged(ROWS), 1, None, None, False, 0, None, 5),
         lambda: fw.argwhere(3, fw.Nullable([1, None])),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.errors import FUNCTIONS, ArgumentError, ShapeError
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, transposed
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, met, read, zipped
@@ -200,9 +200,6 @@ def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
         ) from None  # fmt: skip
 
 
-FUNCTIONS.add("broadcast_shapes")
-
-
 def _traced_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
     """The common shape of extents of which some are known at run time only."""
     found: list[Atom] = [ONE] * max(map(len, shapes))
@@ -213,7 +210,7 @@ def _traced_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
                 found[axis] = own
             elif own != ONE:
                 found[axis] = met(
-                    (common, own), "broadcast_shapes got axes of {0} and {1} elements.", [],
+                    (common, own), "axes of {0} and {1} elements do not broadcast.", [],
                     "Extents are equal, or one of them is 1.", (common, own),
                 )  # fmt: skip
     return tuple(

@@ -37,7 +37,7 @@ from flatweave.lower.kernel.builder import HostArray
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.nest.schedule import Axis, Tail, Version
-from flatweave.ops import HOST_BODIES, Check, Index, Reshape, Sink, Store, Sweep
+from flatweave.ops import HOST_BODIES, Check, Index, Locate, Reshape, Sink, Store, Sweep
 from flatweave.passes.nests.hard import may_fail
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
@@ -124,8 +124,8 @@ def _divided(lets: Sequence[Let], views: Mapping[Atom, Atom]) -> list[Let]:
                 not _read(later.op, views).isdisjoint(own) and may_fail(later.op)
                 for later in lets[k + 1 :]
             )
-        ) and not _is_full(op.shape, [array_type(x).shape for x in (*own, *views)
-                                      if views.get(x, x) in own]):  # fmt: skip
+        ) and not _is_full(op, [array_type(x).shape for x in (*own, *views)
+                               if views.get(x, x) in own]):  # fmt: skip
             done += _halves(let, op, {x for x in free_vars(op) if views.get(x, x) in ever})
         else:
             done.append(let)
@@ -136,11 +136,12 @@ def _read(node: Op | Lambda, views: Mapping[Atom, Atom]) -> set[Atom]:
     return {views.get(x, x) for x in free_vars(node) if isinstance(x.type, ArrayType)}
 
 
-def _is_full(space: tuple[Atom, ...], shapes: Sequence[tuple[Atom, ...]]) -> bool:
-    """Whether a sweep has as many elements as the array whose shapes these are."""
-    if space in shapes:
+def _is_full(op: Sweep, shapes: Sequence[tuple[Atom, ...]]) -> bool:
+    """Whether a sweep has as many elements as the array whose shapes these are; an expansion may
+    have more."""
+    if op.shape in shapes or any(isinstance(let.op, Locate) for let in op.body.lets):
         return True
-    elements, sizes = _known_size(space), map(_known_size, shapes)
+    elements, sizes = _known_size(op.shape), map(_known_size, shapes)
     return elements is not None and any(size is not None and size <= elements for size in sizes)
 
 
