@@ -297,7 +297,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
     widths = _pairs(pad_width, array, "width")
     if mode != "constant":
         _must_have_elements(array, widths)
-    fillers = _pairs(0 if constant_values is None else constant_values, array, "constant")
+    constants = _pairs(0 if constant_values is None else constant_values, array, "constant")
+    fillers = [[fw.replace(fw.zeros((), array.dtype), ..., c) for c in pair] for pair in constants]
     def outside(at: Sequence[Any]) -> fw.Array:
         if mode == "constant":
             return _filler(array, fillers, at)
@@ -352,7 +353,6 @@ def _filler(array: fw.Array, fillers: Any, at: Sequence[Any]) -> fw.Array:
     """A constant before or after an array; later axes decide at its corners."""
     found = fw.zeros((), array.dtype)
     for (before, behind), k, n in zip(fillers, at, array.shape, strict=True):
-        before, behind = (fw.replace(fw.zeros((), array.dtype), ..., c) for c in (before, behind))
         found = fw.where(k < 0, before, fw.where(k >= n, behind, found))
     return found
 

@@ -17,7 +17,7 @@ def rows(columns, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_one_of_two_arrays_by_its_place(columns, dtype):
-    """Joined rows: the place where the second array begins is in the middle of a step."""
+    """Joined rows: the second array begins in the middle of a step."""
     x, y = rows(columns, dtype), rows(70, dtype)
 
     np.testing.assert_array_equal(fw.concat([x, y], axis=1), np.concatenate([x, y], 1))

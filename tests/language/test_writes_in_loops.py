@@ -253,7 +253,7 @@ def written(f, name, n, *rows):
 
 
 def in_a_map(step):
-    """The same for two rows, one after the other."""
+    """The same for two rows."""
     return lambda xs, j: fw.map(lambda x: every(step)(x, j), xs)
 
 

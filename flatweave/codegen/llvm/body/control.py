@@ -102,23 +102,26 @@ def _where_lanes_agree(
     e: Emitter, out: Sequence[Var], condition: str, op: If, known: Agreement
 ) -> list[Held]:
     """One body for all lanes where they agree; else each for its lanes."""
-    code, after = e.code, e.code.names("end")[0]
-    bodies: list[tuple[str, Lambda | None]] = [(known.all, op.then), (known.none, op.other)]
+    code, (after,) = e.code, e.code.names("end")
     arms: list[tuple[list[str], str]] = []
-    for test, body in (*bodies, ("", None)):
-        if body is not None and not test:
-            continue
-        agree, differ = code.names("agree", "differ")
-        if test:
-            code.branch(test, agree, differ)
-            code.label(agree)
-        inner = e.inside()
-        inner.is_rare = body is None
-        held = _masked(inner, out, condition, op) if body is None else inner.run(body)
+
+    def arm(inner: Emitter, held: Sequence[Held]) -> None:
         pairs = zip(held, out, strict=True)
         arms.append(([inner.lanes(each, scalar_type(var.type)) for each, var in pairs], code.block))
         code.jump(after)
-        code.label(differ if test else after)
+
+    for test, body in ((known.all, op.then), (known.none, op.other)):
+        if test:
+            agree, differ = code.names("agree", "differ")
+            code.branch(test, agree, differ)
+            code.label(agree)
+            inner = e.inside()
+            arm(inner, inner.run(body))
+            code.label(differ)
+    rare = e.inside()
+    rare.is_rare = True
+    arm(rare, _masked(rare, out, condition, op))
+    code.label(after)
     return [
         Held(VARYING, code.phi(kind, [(texts[k], block) for texts, block in arms]))
         for k, kind in enumerate(e.held_type(var.type, VARYING) for var in out)
