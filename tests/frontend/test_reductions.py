@@ -136,3 +136,36 @@ def test_axes_of_values_of_higher_rank(target):
         fw.sum(rows, axis=3)
     with pytest.raises(fw.ArgumentError, match="axis twice"):
         fw.sum(rows, axis=(1, -2))
+
+
+REDUCED = {
+    "T": lambda xs: xs.T, "reversed": lambda xs: xs[::-1, ::-1], "both": lambda xs: xs[::-1].T,
+    "columns": lambda xs: xs[:, ::2], "block": lambda xs: xs[1:, 2:], "short": lambda xs: xs[:1].T,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", REDUCED.values(), ids=REDUCED)
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, -2])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "mean", "argmax", "argmin"])
+def test_a_view_is_reduced_as_its_copy(name, axis, view):
+    """Whatever the order of its axes in memory."""
+    for dtype in (np.int64, np.float32, np.bool_, np.complex128):
+        if name.startswith(("arg", "max")) and dtype is np.complex128:
+            continue
+        xs = view((np.arange(35) * 11 % 5).reshape(5, 7).astype(dtype))
+        found = getattr(fw, name)(xs, axis=axis)
+        expected = getattr(np, name)(xs, axis=axis)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert found.shape == expected.shape
+
+
+def test_a_transpose_is_reduced_in_the_order_of_memory():
+    """So it has the bits of what it is a view of, and is not copied."""
+    m = np.random.default_rng(0).standard_normal((300, 500))
+    assert fw.sum(m.T) == fw.sum(m) == fw.sum(m[::-1].T)
+    assert fw.sum(m.T, axis=0).tolist() == fw.sum(m, axis=1).tolist()
+    cube = m.reshape(30, 10, 500)
+    assert fw.sum(cube.transpose(2, 0, 1)) == fw.sum(m)
+    assert fw.argmax(m.T) == np.argmax(m.T)
+    with pytest.raises(fw.ShapeError, match="axis"):
+        fw.sum(m.T, axis=2)

@@ -247,11 +247,15 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     key: list[Any] = [known]
     given: list[Any] = []
     is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
-    if not is_quick and (whole := without_views(args)):
-        tried = known.direct.call(*whole, **kwargs)
+    ordered, named = args, kwargs
+    if not is_quick:
+        ordered, named = shared_ranks.as_in_memory(known, args, kwargs)
+    whole = None if is_quick else without_views(ordered) or (None if ordered is args else ordered)
+    if whole:
+        tried = known.direct.call(*whole, **named)
         if tried is not NotImplemented and type(tried) is not int:
             return tried
-        result = _evaluate(known, whole, kwargs)
+        result = _evaluate(known, whole, named)
         if type(tried) is int:
             known.direct.refuse(tried)
         return result

@@ -4,7 +4,11 @@
     fw.sum(xs)          over all elements                                 as of [12]
     xs.sum(axis=-1)     along the last axis of [2, 3, 4]                  as of [6, 4]
 
-An array is C-contiguous when a program gets it, so that fewer axes are a view of it.
+An array is C-contiguous when a program gets it, so that fewer axes are a view of it. A transpose
+is copied for that, but not for a reduction, which goes over its axes in the order of memory:
+
+    fw.sum(m.T)                             is fw.sum(m)
+    m.T.max(axis=0)                         is m.max(axis=1)
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from flatweave.runtime.devices.arrays import ARRAYS
 Values = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[list[Any]], Any]
 _NO_ARRAYS = (int, float, np.generic, np.dtype, DType, type)
+_POSITIONS = frozenset({"argmin", "argmax"})  # over all axes: in row-major order
 
 
 class Fewer(NamedTuple):
@@ -97,6 +102,28 @@ def _array(value: Any) -> Values | DeviceArray | None:
     if type(value) is DeviceArray:
         return value
     return value if type(value) is np.ndarray and value.dtype.kind != "c" else None
+
+
+def as_in_memory(
+    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A reduction of an array with its axes in the order of memory, where that is contiguous and
+    gives the same elements; else the call as it is."""
+    as_it_is = args, kwargs
+    if not known.is_reduction or len(args) != 1 or not kwargs.keys() <= {"axis", "dtype"}:
+        return as_it_is
+    (xs,), axis = args, kwargs.get("axis")
+    if type(xs) is not np.ndarray or xs.flags.c_contiguous or not xs.flags.aligned:
+        return as_it_is
+    if axis is None:
+        if known.name in _POSITIONS:
+            return as_it_is
+        forwards = (slice(None, None, -1 if stride < 0 else 1) for stride in xs.strides)
+        xs = xs[tuple(forwards)]
+        xs = xs.transpose(np.argsort([-stride for stride in xs.strides], kind="stable"))
+    elif type(axis) is int and xs.ndim == 2 and -2 <= axis < 2:
+        xs, kwargs = xs.T, {**kwargs, "axis": 1 - axis % 2}
+    return ((xs,), kwargs) if xs.flags.c_contiguous else as_it_is
 
 
 class InRows(NamedTuple):
