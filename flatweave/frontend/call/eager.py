@@ -247,18 +247,12 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     key: list[Any] = [known]
     given: list[Any] = []
     is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
-    ordered, named = args, kwargs
     if not is_quick:
-        ordered, named = shared_ranks.as_in_memory(known, args, kwargs)
-    whole = None if is_quick else without_views(ordered) or (None if ordered is args else ordered)
-    if whole:
-        tried = known.direct.call(*whole, **named)
-        if tried is not NotImplemented and type(tried) is not int:
-            return tried
-        result = _evaluate(known, whole, named)
-        if type(tried) is int:
-            known.direct.refuse(tried)
-        return result
+        if in_memory := shared_ranks.as_in_memory(known, args, kwargs):
+            with contextlib.suppress(UserError):  # which tells of the array as it is, below
+                return _directly(known, *in_memory)
+        if whole := without_views(args):
+            return _directly(known, whole, kwargs)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
@@ -284,6 +278,17 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         put(table, signature, entry)
     result = entry(flat)
     known.direct.enter(arguments, entry)
+    return result
+
+
+def _directly(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result for contiguous arrays, by machine code if it knows such calls."""
+    tried = known.direct.call(*args, **kwargs)
+    if tried is not NotImplemented and type(tried) is not int:
+        return tried
+    result = _evaluate(known, args, kwargs)
+    if type(tried) is int:
+        known.direct.refuse(tried)
     return result
 
 

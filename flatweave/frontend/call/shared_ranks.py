@@ -106,24 +106,20 @@ def _array(value: Any) -> Values | DeviceArray | None:
 
 def as_in_memory(
     known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A reduction of an array with its axes in the order of memory, where that is contiguous and
-    gives the same elements; else the call as it is."""
-    as_it_is = args, kwargs
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The call with the axes of its array in the order of memory, for a reduction of a transpose
+    or a reversed array; None where that is not contiguous or gives another result."""
     if not known.is_reduction or len(args) != 1 or not kwargs.keys() <= {"axis", "dtype"}:
-        return as_it_is
+        return None
     (xs,), axis = args, kwargs.get("axis")
     if type(xs) is not np.ndarray or xs.flags.c_contiguous or not xs.flags.aligned:
-        return as_it_is
-    if axis is None:
-        if known.name in _POSITIONS:
-            return as_it_is
-        forwards = (slice(None, None, -1 if stride < 0 else 1) for stride in xs.strides)
-        xs = xs[tuple(forwards)]
+        return None
+    if axis is None and known.name not in _POSITIONS:
+        xs = xs[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in xs.strides)]
         xs = xs.transpose(np.argsort([-stride for stride in xs.strides], kind="stable"))
     elif type(axis) is int and xs.ndim == 2 and -2 <= axis < 2:
         xs, kwargs = xs.T, {**kwargs, "axis": 1 - axis % 2}
-    return ((xs,), kwargs) if xs.flags.c_contiguous else as_it_is
+    return ((xs,), kwargs) if xs.flags.c_contiguous else None
 
 
 class InRows(NamedTuple):
