@@ -24,17 +24,20 @@ from flatweave.algorithms.operator import Operator
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import (
     Pull,
-    Push,
     Put,
     Values,
-    concat_units,
+    allocate,
+    dtypes_of,
     fold,
     for_all,
     force,
     level_of,
     part,
+    read,
+    store_each,
 )
 from flatweave.kernel_ir.hierarchy import THREAD, WARP
+from flatweave.kernel_ir.syntax import Sync
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
 
@@ -174,7 +177,9 @@ def _of_warps(
 ) -> Pull:  # fmt: skip
     """What the elements of each warp combine to, in the memory of the block."""
 
-    def one(c: Builder, warp: Atom) -> Push:
+    memory = allocate(b, dtypes_of(b, operator.neutral), shared.units)
+
+    def one(c: Builder, warp: Atom) -> None:
         lo, hi = shared.of(c, warp)
         mine = part(xs, lo, c.sub(hi, lo))
         if warps.each > 1:
@@ -185,9 +190,11 @@ def _of_warps(
             total = reduce_in_lanes(
                 c, operator, mine, warps.width, shared.each, in_any_order=in_any_order
             )
-        return Push(index(1), WARP, lambda d, put: put(d, index(0), total))
+        store_each(c, memory, warp, total)
 
-    return force(b, concat_units(b, WARP, shared.units, 1, one))
+    for_all(b, WARP, shared.units, one)
+    b.emit(Sync())
+    return read(memory, shared.units)
 
 
 def _before(b: Builder, operator: Operator, ends: Pull, warp: Atom, first: Values) -> Values:

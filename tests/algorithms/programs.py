@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.arrays import Pull, Values, zipped
+from flatweave.kernel_ir.arrays import Pull, Values
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_ir.syntax import Unit as KernelUnit
 from flatweave.terms.build import Builder, index
@@ -36,6 +36,13 @@ def affine(f: Pair, g: Pair) -> Pair:
 
 def _wrap(x: int) -> int:
     return (x + 2**63) % 2**64 - 2**63
+
+
+def zipped(*arrays: Pull) -> Pull:
+    """Elements side by side: the components of the first, then those of the second, .."""
+    return Pull(
+        arrays[0].extent, lambda b, i: tuple(atom for array in arrays for atom in array.at(b, i))
+    )
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """One element for each thread, scanned: what a Python loop gives, on every machine."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from flatweave.algorithms.block_scans import scan_units
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.arrays import Pull, concat_units, part, push, store, zipped
-from flatweave.kernel_ir.hierarchy import WARP
+from flatweave.kernel_ir.arrays import Pull, for_all, part, store_each
+from flatweave.kernel_ir.hierarchy import THREAD, WARP
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
-from tests.algorithms.programs import AFFINE
+from tests.algorithms.programs import AFFINE, zipped
 from tests.kernel_ir.machines import (
     ALL_SHAPES,
     CPU_SHAPES,
@@ -31,17 +29,25 @@ FACTORS, SUMMANDS = np.random.default_rng(2).integers(-2, 4, (2, ROWS * LENGTH))
 def of_a_block(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
     """All of them, by as many threads, in rows."""
     pairs = part(zipped(*xs), index(0), ROWS * LENGTH)
-    store(b, scan_units(b, AFFINE, pairs, LENGTH), ys)
+    _store(b, scan_units(b, AFFINE, pairs, LENGTH), ys, index(0))
 
 
 def of_warps(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
     """Each row by a warp, in its own memory."""
 
-    def row(c: Builder, w: Atom) -> Any:
-        pairs = part(zipped(*xs), c.mul(w, index(LENGTH)), LENGTH)
-        return push(scan_units(c, AFFINE, pairs), WARP)
+    def row(c: Builder, w: Atom) -> None:
+        first = c.mul(w, index(LENGTH))
+        _store(c, scan_units(c, AFFINE, part(zipped(*xs), first, LENGTH)), ys, first)
 
-    store(b, concat_units(b, WARP, ROWS, LENGTH, row), ys)
+    for_all(b, WARP, ROWS, row)
+
+
+def _store(b: Builder, array: Pull, ys: list[Var], first: Atom) -> None:
+    """All elements, by as many threads."""
+    for_all(
+        b, THREAD, array.extent,
+        lambda c, i: store_each(c, ys, c.add(first, i), array.at(c, i)),
+    )  # fmt: skip
 
 
 def prefixes() -> list[list[int]]:
