@@ -66,13 +66,6 @@ class Operator:
         )
 
 
-def operator_of(fn: Lambda, neutral: Values) -> Operator:
-    """A lambda over the components of two elements as an operator."""
-    return Operator(
-        lambda b, left, right: b.inline(fn, (*left, *right)), neutral, lambda b: b.copy(fn)
-    )
-
-
 def addition(dtype: DType = i64) -> Operator:
     """The sum of single scalars."""
     return Operator(lambda b, left, right: (b.add(left[0], right[0]),), (constant(0, dtype),))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
 from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Call, Lane, Lanes, StoreCompact, Sync, WarpIndex
@@ -128,7 +128,7 @@ def _is_power(value: int) -> bool:
 #     for s e 1               the number of iterations differs as n does
 #
 # What is the same for all threads of a warp differs at most between the warps, and what is the
-# same for all threads of a block does not differ at all (`same_for`). A loop's state differs when
+# same for all threads of a block does not differ at all. A loop's state differs when
 # its first value or an iteration makes it differ, or when lanes have different numbers of
 # iterations; then all of it does.
 
@@ -156,11 +156,6 @@ class Variation:
         """The marks of any of some atoms."""
         known = (self._marks.get(atom, NONE) for atom in atoms if isinstance(atom, Var))
         return NONE.union(*known)
-
-    def same_for(self, level: Level, *atoms: Atom) -> bool:
-        """Whether all threads of each unit of a level have the same values."""
-        marks = self.of(*atoms)
-        return level is THREAD or not (marks - BY_WARP if level is WARP else marks)
 
     def turns(self, op: If | While | For) -> Marks:
         """Between whom it differs which way control goes."""

@@ -46,20 +46,6 @@ def parse_unit(text: str) -> Unit:
     return Unit(host, tuple(kernels))
 
 
-def parse_kernel(text: str) -> Kernel:
-    """One kernel alone."""
-    parser = Parser(text)
-    parser.expect("kernel")
-    kernel = _kernel(parser)
-    parser.expect("")
-    return kernel
-
-
-def same(a: Unit, b: Unit) -> bool:
-    """Whether two units differ only in the names of their variables."""
-    return print_unit(a, canonical=True) == print_unit(b, canonical=True)
-
-
 def _kernel(parser: Parser) -> Kernel:
     """The text after the word `kernel`."""
     parser.scope = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Compact, Index, Prefix, ScatterStore, Sink, Store, Sweep
@@ -22,11 +22,8 @@ from flatweave.passes.rewrite import LocalNames, Rewriter, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, needed_for
-
-FALSE = Const(False, bool_)
-NOWHERE = index(-1)
 
 
 @record(frozen=False)

@@ -91,7 +91,6 @@ _EMIT = _without_lock(binding.ffi.lib.LLVMPY_TargetMachineEmitToMemory)
 # vectorises nor unrolls.
 RAW = 0
 LIGHT = 1
-FULL = 2
 
 
 def target_machine(level: int) -> Any:

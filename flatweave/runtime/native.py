@@ -158,11 +158,6 @@ def optimised_text(text: str, *, level: int = LIGHT) -> str:
     return on_deep_stack(printed)
 
 
-def load_object(found: bytes) -> NativeCode:
-    """An object file, to be linked with support.ll and the C libraries at its first `address`."""
-    return _link(found, f"code{next(_NUMBERS)}", _beside(), {})
-
-
 def cache_key(text: str, level: int = LIGHT) -> str:
     """The name under which what is made from `text` is stored: it depends on this machine too."""
     digest = hashlib.sha256(identity().encode())

@@ -4,8 +4,7 @@ import pytest
 
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.lane_facts import Variation
-from flatweave.kernel_ir.text import parse_kernel
-from tests.kernel_ir.units import one_kernel, unit
+from tests.kernel_ir.units import kernel_of, one_kernel, unit
 
 GOOD = """
     b: i64 = block_index
@@ -130,7 +129,7 @@ def test_kernels_have_names_of_their_own():
 
 def test_variation_is_found_through_loops():
     """A loop's state varies once an iteration makes it vary, or when lanes iterate differently."""
-    kernel = parse_kernel("""
+    made = kernel_of("""
     kernel k(n: i64, xs: global i64) =>
         w: i64 = warp_index
         lanes 4 (() =>
@@ -144,8 +143,8 @@ def test_variation_is_found_through_loops():
             f: i64 = last_lane [a]
             g: i64 = load xs 3)
     """)
-    variation = Variation(kernel.body)
-    inside = {let.vars[0].name: let.vars[0] for let in kernel.body.lets[1].op.body.lets}
+    variation = Variation(made.body)
+    inside = {let.vars[0].name: let.vars[0] for let in made.body.lets[1].op.body.lets}
     found = {name: sorted(variation.of(inside[name])) for name in "abcdefg"}
 
     assert found == {
@@ -155,7 +154,7 @@ def test_variation_is_found_through_loops():
 
 def test_variation_of_differences():
     """A term of a sum that is subtracted again leaves the other one; floats are rounded."""
-    kernel = parse_kernel("""
+    made = kernel_of("""
     kernel k(n: i64, x: f64) =>
         w: i64 = warp_index
         f: f64 = cast f64 w
@@ -167,7 +166,7 @@ def test_variation_of_differences():
         d: i64 = for w e 1 (i: i64, s: i64 => add s 1) [0]
         h: i64 = for w n 1 (i: i64, t: i64 => add t 1) [0]
     """)
-    variation = Variation(kernel.body)
-    vars_ = {let.vars[0].name: let.vars[0] for let in kernel.body.lets}
+    variation = Variation(made.body)
+    vars_ = {let.vars[0].name: let.vars[0] for let in made.body.lets}
 
     assert {name for name in "abcdh" if variation.of(vars_[name])} == {"b", "c", "h"}

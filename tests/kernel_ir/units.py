@@ -12,6 +12,11 @@ def unit(text, checked=True):
     return made
 
 
+def kernel_of(text):
+    """One kernel alone."""
+    return parse_unit(f"host() => in 1\n{text}").kernels[0]
+
+
 def one_kernel(body, *, shared="", warps=1, grid="1", count="n", xs="i64", checked=True):
     """out = alloc i64 count; the kernel `k` with n, xs and out in scope runs on `grid` blocks."""
     return unit(

@@ -13,7 +13,7 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime import native
-from flatweave.runtime.llvm_passes import FULL, LIGHT, RAW
+from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.runtime.native import NativeCode, compile_text
 
 Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -40,7 +40,7 @@ def call(code: NativeCode, symbol: str, value: int) -> int:
     return Function(code.address(symbol))(value)
 
 
-@pytest.mark.parametrize("level", [RAW, LIGHT, FULL])
+@pytest.mark.parametrize("level", [RAW, LIGHT])
 def test_text_runs(level):
     """At every level of optimisation."""
     code = compile_text(adder(20), level=level)
@@ -82,14 +82,6 @@ def test_without_the_cache():
     """Code is compiled anew and works the same."""
     with config.scoped(no_cache=True):
         assert call(compile_text(adder(77)), "once", 0) == 77
-
-
-def test_an_object_can_be_stored_by_the_caller():
-    """Bytes out, bytes in: the compiler stores them with its facts about the program."""
-    found = native.compile_object(adder(8))
-
-    assert isinstance(found, bytes)
-    assert call(native.load_object(found), "twice", 1) == 17
 
 
 def test_libraries_are_found():

@@ -152,10 +152,10 @@ class SweepKernel:
             k: b.emit(Shared(dtype_in(buffer), room))[0] for k, buffer in held.source.items()
         }
         self.of_elements = b.emit(Shared(u8 if bits <= u8.bits else u16, room))[0]
-        self.counts, self.firsts = self._of_thread(1), self._of_thread(1)
+        self.counts, self.firsts = self._of_thread(), self._of_thread()
 
-    def _of_thread(self, count: int) -> Var:
-        return self.b.emit(ThreadMemory(u32, count, self.lanes))[0]
+    def _of_thread(self) -> Var:
+        return self.b.emit(ThreadMemory(u32, 1, self.lanes))[0]
 
     def write(self) -> None:
         """The kernel."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from flatweave.array_ir.fault import PARTS
@@ -95,9 +95,6 @@ def _check_places(lowering: Lowering, total: Atom) -> None:
     site = lowering.site("argument", TOO_LONG, 1)
     failed = lowering.host.apply("not", has_place)
     lowering.host.emit(Fail(failed, CHECK_ERROR, site, total, index(0)))
-
-
-Inside = Callable[[Builder], Sequence[Atom]]
 
 
 class RowSort:
