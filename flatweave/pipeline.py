@@ -28,6 +28,7 @@ from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
 from flatweave.passes import audit, manifest, reasons
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
+from flatweave.passes.axes import axes
 from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
@@ -36,7 +37,6 @@ from flatweave.passes.fusion.fuse import fuse
 from flatweave.passes.fusion.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.mask import mask
-from flatweave.passes.merge_axes import merge_axes
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift, sizes
 from flatweave.passes.nests.select import select
@@ -74,7 +74,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     dce,
     strips,  # after fusion, as its loop is a boundary
     dce,
-    merge_axes,  # after fusion, which compares spaces and reads
+    axes,  # after fusion, which compares spaces and reads
     hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
 )

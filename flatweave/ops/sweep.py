@@ -306,6 +306,12 @@ class Sweep(Op):
         return all(sink.at_own_position or sink.reduction() is not None for sink in self.sinks)
 
     @property
+    def is_in_any_shape(self) -> bool:
+        """Whether elements are stored and reduced the same, whatever axes the space has."""
+        scans = any(isinstance(let.op, Prefix) for let in self.body.lets)
+        return bool(self.shape) and self.stores_or_reduces and not (scans or self.reverse)
+
+    @property
     def inserts(self) -> bool:
         """Whether it writes a part of a larger array: such parts are written one by one."""
         return any(sink.updated and not sink.alone for sink in self.sinks)

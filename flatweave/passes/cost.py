@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flatweave.base.diagnostics import Note
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.ops import Concat, Empty, Fold, Generate, Index, Locate, Map, Prefix, Reduce, Reshape
+from flatweave.ops import (
+    Concat,
+    Empty,
+    Fold,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Prefix,
+    Reduce,
+    Reshape,
+    Sweep,
+)
 from flatweave.scalar.ops import TABLE
+from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
@@ -81,6 +94,51 @@ def gathers(lets: Iterable[Let]) -> int:
             if is_read or not known.isdisjoint(used):
                 known.update(each.vars)
     return count
+
+
+def crossings(last: Sequence[Var], lets: Iterable[Let]) -> int:
+    """How many reads go to another row of memory where the last index of an element moves on, as
+    those of a transpose do."""
+    moved, count = set[Atom](last), 0
+    for let in lets:
+        if isinstance(let.op, Index):
+            *rows, place = let.op.indices
+            count += place not in moved and not moved.isdisjoint(rows)
+        elif not moved.isdisjoint(free_vars(let.op)):
+            moved.update(let.vars)
+    return count
+
+
+def goes_along(place: Sequence[Var], shape: Sequence[Atom], lets: Iterable[Let]) -> bool:
+    """Whether every read that depends on the indices of an element is at these, in an array of the
+    same shape but for its first extent."""
+    varies: set[Atom] = {*place}
+    for let in lets:
+        if not isinstance(let.op, Index):
+            varies.update(let.vars if varies & free_vars(let.op).keys() else ())
+        elif varies & {*let.op.indices}:
+            varies.update(let.vars)
+            extents = array_type(let.op.xs).shape
+            if let.op.indices != tuple(place) or extents[1:] != tuple(shape)[1:]:
+                return False
+    return True
+
+
+def divides_position(op: Sweep) -> bool:
+    """Whether elements use their position along the first axis for its quotients and remainders,
+    and for nothing else."""
+    place = op.body.params[0]
+    uses = [let.op for let in op.body.lets if place in free_vars(let.op)]
+    return bool(uses) and place not in op.body.results and all(
+        isinstance(use, Apply) and use.fn in ("mod", "floordiv") and use.args[1] != place
+        for use in uses
+    )
+
+
+def factors_of(b: Builder, extent: Atom) -> tuple[Atom, ...]:
+    """The two extents that an extent is the product of, if it is one."""
+    made = b.definition(extent)
+    return made.args if isinstance(made, Apply) and made.fn == "mul" else ()
 
 
 def _cost(op: Op) -> int:

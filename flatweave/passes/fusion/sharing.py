@@ -19,7 +19,9 @@ from flatweave.passes.cost import (
     Again,
     cost_of_body,
     cost_of_result,
+    crossings,
     gathers,
+    goes_along,
     may_repeat,
     notes_on,
     reads_memory,
@@ -217,7 +219,11 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     gathered = gathers(needed)
     if uses.in_runs and gathered:
         return False
+    if uses.divided and not goes_along(producer.body.params, producer.shape, needed):
+        return False
     cost = cost_of_result(producer.body, position) + STORING // 3 * gathered
+    if uses.reads > 1:
+        cost += STORING * crossings(producer.body.params[-1:], needed)
     if uses.shifted:
         cost += INNER_LOOP * STEP * _walked(needed)  # a loop of steps for each
     if uses.whole:
@@ -295,12 +301,15 @@ def explain(program: Program) -> list[Note]:
 # runs of elements from where data says may overlap, as those of the candidates next to each point:
 # what gathers is stored for them.
 #
+# A sweep of one axis over the elements of several divides its position for each element, unless all
+# reads go along memory with it. That costs as much as to store them, where lanes go along rows.
+#
 # A sweep over all elements finds their rows by walking along these. A reader that goes along the
 # elements from another index on would search for the row of each, so they are stored for it. One
 # that reads some of them searches for these.
 #
 # A read at an index that another read gives costs a third of a stored element, so what gathers is
-# computed at two reads at most.
+# computed at two reads at most. A read across rows, as of a transpose, costs as much as storing.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LONG ends that.

@@ -9,7 +9,7 @@ from flatweave.access.analyse import Accesses, find_offset
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
-from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, length, times
+from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, divides_position, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
@@ -26,6 +26,7 @@ class Uses:
     `shifted`: a sweep reads them in order, but not at its own index. `near`: sweeps read them at
     their own index, or as far from it for all elements, but at edges.
     `in_runs`: rows that begin where data says read them, any number of rows an element.
+    `divided`: a sweep of one axis that cannot have more divides its position to read them.
     `sites`: in which bodies, and at which indices.
     """
 
@@ -39,6 +40,7 @@ class Uses:
     shifted: bool = False
     near: bool = True
     in_runs: bool = False
+    divided: bool = False
     sites: frozenset[tuple[int, tuple[Atom, ...]]] = frozenset()
 
 
@@ -103,6 +105,7 @@ class _Count:
         shifted = not once and self._is_shifted(indices[-1])
         use.visits += 1 if once else self._visits(indices)
         use.in_runs |= not once and self._is_in_runs(indices)
+        use.divided |= not once and self._is_divided(indices)
         use.turns |= in_loop
         use.identity &= once
         use.shifted |= shifted
@@ -173,6 +176,15 @@ class _Count:
             found.add(atom)
         reads = any(isinstance(self._maker(atom), Index) for atom in found)
         return reads and not (found.isdisjoint(starts) or found.isdisjoint(self.sweep.body.params))
+
+    def _is_divided(self, indices: Sequence[Atom]) -> bool:
+        """Whether the sweep at hand divides its position, but for one whose axes can be split."""
+        if self.sweep is None or len(self.sweep.shape) > 1 or len(indices) < 2:
+            return False
+        op = self._maker(indices[-1])
+        (place,) = self.sweep.body.params
+        divides = isinstance(op, Apply) and op.fn == "mod" and op.args[0] == place
+        return divides and not (self.sweep.is_in_any_shape and divides_position(self.sweep))
 
     def _values(self, op: Sweep) -> Accesses:
         """The values of the sweep at hand, along its axes and those of its folds."""

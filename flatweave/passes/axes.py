@@ -1,4 +1,4 @@
-"""The last two axes become one axis if they are contiguous in memory.
+"""Axes of a sweep: two become one where they are contiguous in memory, one becomes two elsewhere.
 
     moved(n: i64, m: i64, w: i64, xs: f32[n, m, w]) =>
         h: i64 = sub m 1
@@ -29,11 +29,17 @@ lanes along all axes would each divide their position to find their indices. Who
 are long. Reads along both axes must have the last index of the space as their last one, on arrays
 of the same width. Their index before it must be that of the space, or differ from it by an offset
 that all rows share.
+
+The sum of a block of a matrix has one axis, whose elements divide their position to find their
+indices, and gather. Where a sweep needs its position for nothing else, it has both axes again,
+unless all reads go along memory with the position: one axis has no rows to begin and to end.
+Reductions in any order have the axis last along which most reads go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
@@ -41,18 +47,41 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Reshape, Sweep
 from flatweave.passes.array_pass import array_pass
+from flatweave.passes.cost import crossings, divides_position, factors_of, goes_along
+from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply
 from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars
 
 
-@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Sweep) and len(op.shape) > 2)
-def merge_axes(program: Program) -> Program:
-    """Merge the last axes of sweeps over three or more, where all reads go along both."""
-    return rewrite(program, _merged)
+@array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Sweep) and _may_gain(op))
+def axes(program: Program) -> Program:
+    """Split, order and merge the axes of sweeps as their reads go along memory."""
+    return rewrite(program, _arranged)
+
+
+def _may_gain(op: Sweep) -> bool:
+    """Whether its axes may be others: a pass is not run on a program without such sweeps."""
+    if not op.is_in_any_shape:
+        return False
+    merges = len(op.shape) > 2 and op.only_stores
+    return merges or divides_position(op) or _along_memory(op) is not op
+
+
+def _arranged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    if not isinstance(op, Sweep) or not op.is_in_any_shape:
+        return None
+    arranged = _merged(b, _along_memory(_split(b, op)))
+    if arranged is op:
+        return None
+    pairs = zip(b.emit(arranged), op.binders(), strict=True)
+    return [
+        b.emit(Reshape(result, op.shape))[0] if isinstance(bound.type, ArrayType) else result
+        for result, bound in pairs
+    ]
 
 
 @record
@@ -63,12 +92,11 @@ class _Moved:
     rows: Atom | None
 
 
-def _merged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-    if not isinstance(op, Sweep) or len(op.shape) < 3 or op.reverse:
-        return None
-    moves = _moves(op) if op.only_stores else None
+def _merged(b: Builder, op: Sweep) -> Sweep:
+    """The sweep with one axis for its last two, where that pays."""
+    moves = _moves(op) if len(op.shape) > 2 and op.only_stores else None
     if moves is None or not _gains(op):
-        return None
+        return op
     *outer, rows, width = op.shape
     extent = b.mul(rows, width)
     views: dict[Atom, Atom] = {}
@@ -95,8 +123,7 @@ def _merged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
             renaming.mapping[each.vars[0]] = inside.emit(read)[0]
     results = [renaming.atom(result) for result in op.body.results]
     body = inside.close([*indices, place], results)
-    found = b.emit(Sweep((*outer, extent), body, op.sinks))
-    return [b.emit(Reshape(xs, op.shape))[0] for xs in found]
+    return Sweep((*outer, extent), body, op.sinks)
 
 
 def _gains(op: Sweep) -> bool:
@@ -141,3 +168,80 @@ def _goes_along(read: Index, op: Sweep, known: dict[Atom, _Moved]) -> bool:
     wide = len(at) > 1 and array_type(read.xs).shape[-1] == op.shape[-1]
     rest = {column, *known} & {*at[:-2]}
     return wide and not read.checked and at[-1] == column and at[-2] in known and not rest
+
+
+# -- One axis becomes two --------------------------------------------------------------------------
+
+
+@record
+class _Divided:
+    """What divides the position along the first axis: its quotient, its remainder, and how many of
+    each there are."""
+
+    row: Var
+    column: Var
+    rows: Atom
+    width: Atom
+
+
+def _split(b: Builder, op: Sweep) -> Sweep:
+    """The sweep with as many axes as its elements divide their position into, where that pays."""
+    while (found := _divided(b, op)) is not None and not _goes_along_all(op, found):
+        op = _with_both(b, op, found)
+    return op
+
+
+def _divided(b: Builder, op: Sweep) -> _Divided | None:
+    """How elements divide their position along the first axis, if they use it for nothing else."""
+    place = op.body.params[0]
+    if not divides_position(op):
+        return None
+    uses = [(let.op, let.vars[0]) for let in op.body.lets if place in free_vars(let.op)]
+    found = {(op.fn, op.args): var for op, var in uses if isinstance(op, Apply)}
+    for rows, width in permutations(factors_of(b, op.shape[0]), 2):
+        quotient, rest = (found.get((fn, (place, width))) for fn in ("floordiv", "mod"))
+        if len(uses) == 2 and quotient is not None and rest is not None:
+            return _Divided(quotient, rest, rows, width)
+    return None
+
+
+def _goes_along_all(op: Sweep, found: _Divided) -> bool:
+    """Whether every read that depends on the position goes along memory with it."""
+    place, *others = op.body.params
+    both, shape = (found.row, found.column, *others), (found.rows, found.width, *op.shape[1:])
+    lets = [let for let in op.body.lets if let.vars[0] not in both]
+    return goes_along(both, shape, lets)
+
+
+def _along_memory(op: Sweep) -> Sweep:
+    """A sweep that only combines, in any order, with the last axis along which most reads go from
+    an element to its neighbour in memory."""
+    if len(op.shape) < 2 or any(
+        sink.reduction() is None or not sink.in_any_order(is_commutative) for sink in op.sinks
+    ):
+        return op
+    reads = [let for let in op.body.lets if isinstance(let.op, Index)]
+    crossing = [crossings([axis], op.body.lets) for axis in op.body.params]
+    if min(crossing) == crossing[-1] or not reads:
+        return op
+    best = crossing.index(min(crossing))
+    order = [*(k for k in range(len(op.shape)) if k != best), best]
+    params = tuple(op.body.params[k] for k in order)
+    body = Lambda(params, op.body.lets, op.body.results)
+    return Sweep(tuple(op.shape[k] for k in order), body, op.sinks)
+
+
+def _with_both(b: Builder, op: Sweep, found: _Divided) -> Sweep:
+    """The sweep with an axis for each."""
+    others = op.body.params[1:]
+    inside = b.inner()
+    row, column = inside.param("i", i64, found.rows), inside.param("j", i64, found.width)
+    rest = [inside.param(var.name, i64, e) for var, e in zip(others, op.shape[1:], strict=True)]
+    own: dict[Var, Atom] = {found.row: row, found.column: column}
+    own.update(zip(others, rest, strict=True))
+    renaming = Substitution(own, lambda var, type_: inside.var(var.name, type_))
+    for let in op.body.lets:
+        if let.vars[0] not in own:
+            inside.inline_let(let, renaming)
+    body = inside.close([row, column, *rest], [renaming.atom(x) for x in op.body.results])
+    return Sweep((found.rows, found.width, *op.shape[1:]), body, op.sinks)
