@@ -29,7 +29,7 @@ from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick, without_views
+from flatweave.frontend.call.direct import DirectCalls, Known, contiguous, may_enter, put, quick
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -114,7 +114,7 @@ class Jitted(Generic[P, R]):
         arguments: Sequence[Argument] = ()
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat, self._parts):
-                if not self.donated and (whole := without_views(args)):
+                if not self.donated and (whole := contiguous(args, self.target or config.target)):
                     return self(*whole, **kwargs)
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
@@ -157,6 +157,7 @@ class Jitted(Generic[P, R]):
 
     def _chosen(self, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
         """What a call runs, compiled or in chunks, and the arguments it brings."""
+        args = contiguous(args, self.target or config.target) or args
         entry, flat, *_ = self._entry(args, kwargs)
         chosen: Any
         chosen, given = entry.chosen(flat)

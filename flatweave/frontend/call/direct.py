@@ -31,7 +31,10 @@ from flatweave.base.config import CURRENT, PROCESS, Switches, config
 from flatweave.base.dtypes import DType
 from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN
+from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.trace.trace import View, view_of
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.number_formats import Interleaved
 from flatweave.frontend.values.scope import TRACING
@@ -80,6 +83,8 @@ class DirectCalls:
     def enter(self, arguments: Sequence[Argument], run: Any) -> None:
         """Let machine code call what `run` calls for arguments like these, if it can."""
         if not arguments or len(self._signatures) >= MOST or not is_for_all():
+            return
+        if any(type(each.value) is View for each in arguments):
             return
         given = len(arguments)
         arguments = expanded(arguments)
@@ -281,6 +286,11 @@ def quick(
             arg = arg._values
         elif cls is DeviceArray and arg.resident.shape:
             arg = arg.resident
+        elif cls is View:
+            key.append(arg.dtype)
+            key.append(arg.layout)
+            flat += arg.flat
+            continue
         elif cls is not NDARRAY:
             if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
                 key.append(cls)
@@ -309,13 +319,17 @@ def quick(
     return True
 
 
-def without_views(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Arguments with a copy for each array that is not contiguous; None where all are."""
-    found = tuple(
-        np.array(arg, order="C") if type(arg) is NDARRAY and not arg.flags.c_contiguous else arg
+def contiguous(args: tuple[Any, ...], target: str) -> tuple[Any, ...] | None:
+    """Arguments with a view or a copy for each array that is not contiguous; None where all are."""
+    if not any(type(arg) is NDARRAY and not arg.flags.c_contiguous for arg in args):
+        return None
+    in_memory = target == "cpu" and not config.debug and PLACE.get() is None
+    takes_views = in_memory and not any(type(arg) is Chunked for arg in args)
+    return tuple(
+        (view_of(arg) if takes_views else None) or np.array(arg, order="C")
+        if type(arg) is NDARRAY and not arg.flags.c_contiguous else arg
         for arg in args
-    )
-    return None if all(map(operator.is_, found, args)) else found
+    )  # fmt: skip
 
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:

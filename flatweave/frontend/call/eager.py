@@ -31,13 +31,13 @@ from flatweave.frontend.call.direct import (
     HIGH,
     LOW,
     Known,
+    contiguous,
     is_constant,
     is_for_all,
     keep,
     may_enter,
     put,
     quick,
-    without_views,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
 from flatweave.frontend.call.signature import (
@@ -50,7 +50,7 @@ from flatweave.frontend.call.signature import (
     plain,
     stand_in,
 )
-from flatweave.frontend.trace.trace import Traced, trace
+from flatweave.frontend.trace.trace import Traced, View, trace
 from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.argument_values import TELLING, is_telling
 from flatweave.frontend.values.asarray import is_number_list, list_values
@@ -251,7 +251,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if in_memory := shared_ranks.as_in_memory(known, args, kwargs):
             with contextlib.suppress(UserError):  # which tells of the array as it is, below
                 return _directly(known, *in_memory)
-        if whole := without_views(args):
+        if whole := contiguous(args, config.target):
             return _directly(known, whole, kwargs)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
@@ -376,7 +376,7 @@ def _is_argument(leaf: Any) -> bool:
     """Whether a leaf is an argument of the program; numbers beyond an i64 are part of it."""
     if type(leaf) is int and not LOW <= leaf < HIGH:
         return False
-    if is_array(leaf) or is_complex(leaf):
+    if is_array(leaf) or is_complex(leaf) or type(leaf) is View:
         return True
     return not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 

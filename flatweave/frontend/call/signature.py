@@ -24,8 +24,9 @@ from flatweave.array_ir.fault import SAME, Fault
 from flatweave.base.dtypes import DType, as_dtype, bool_, c128, f64, i64
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
+from flatweave.base.records import replace
 from flatweave.frontend.call.contexts import PLACE
-from flatweave.frontend.trace.trace import Leaf
+from flatweave.frontend.trace.trace import Leaf, View
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
@@ -157,6 +158,8 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
         return value.resident
     if type(value) is Chunked:
         return value
+    if type(value) is View:
+        return value
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
@@ -180,6 +183,8 @@ def key_of(value: Any) -> tuple[Any, ...]:
     """What a leaf adds to the key of its signature."""
     if isinstance(value, TAKEN):
         return (value.dtype, value.ndim, *[Chunked] * isinstance(value, Chunked))
+    if type(value) is View:
+        return (value.dtype, value.layout)
     if type(value) is complex:
         return (complex,)
     return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
@@ -220,6 +225,9 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
     """The program's arguments for leaves: each array after its extents, scalars unchanged."""
     flat: list[Any] = []
     for value in values:
+        if type(value) is View:
+            flat += value.flat
+            continue
         if is_complex(value):
             value = pairs_of(value)
         elif is_short(value):
@@ -243,6 +251,10 @@ def leaves_of(
             number += 1
             leaves.append(Leaf(c128, name, origin, weak=True))
             continue
+        if type(value) is View:
+            number += 1
+            leaves.append(Leaf(as_dtype(value.dtype), name, origin, value.shape, view=value))
+            continue
         if not isinstance(value, TAKEN):
             dtype = literal_dtype(value)
             leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
@@ -257,6 +269,8 @@ def leaves_of(
 
 def stand_in(value: Any) -> object:
     """A placeholder of the same dtype and shape that takes no memory."""
+    if type(value) is View:
+        return replace(value, memory=np.broadcast_to(np.zeros((), value.dtype), value.memory.shape))
     if isinstance(value, TAKEN):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     return value

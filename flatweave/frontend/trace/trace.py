@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.terms.build import index
+from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Var
 
 TWO = index(2)
@@ -141,12 +142,111 @@ def _generated(shape: tuple[Atom, ...], fn: Callable[..., Tracer]) -> Tracer:
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
+# -- Views of memory as arguments: a program reads their elements where they are -------------------
+#
+#    xs[::2], m[1:-1, 1:-1], m[:, ::-1], m.T, np.broadcast_to(xs, (9, n))
+#
+#    view_of(m[::-1, 1:4])          View(memory [n, width], shape (n, 3), Layout(order=(0, 1), ..))
+#    xs = generate [n, 3] (i, j => index memory [n - 1 - i, j])     what the program takes it for
+#
+# The layout of a view is a part of a call's signature, as its dtype and rank are: a program is made
+# for each. Distances in memory are extents of `memory`, but that of the last axis is in the layout.
+# Its last row may end where the view does: only elements of the view are read.
+
+
+LEAST = 1 << 16
+"""Elements of a view; a copy of fewer takes less time than the call of another program."""
+MOST_APART = 2
+"""The greatest distance of elements along the last axis: with a greater one, a copy reads each line
+of the cache once."""
+
+
+class Layout(NamedTuple):
+    """Where the elements of a view are: the axes that move in memory, the outermost first, the
+    distance of elements along the last of these, and which axes are reversed and have extent 1."""
+
+    order: tuple[int, ...]
+    apart: int
+    reverse: tuple[int, ...]
+    ones: tuple[int, ...]
+
+    @property
+    def own(self) -> int | None:
+        """The axis whose extent is that of memory's first axis."""
+        return None if len(self.order) == 1 and self.apart > 1 else self.order[0]
+
+
+@record(eq=True)
+class View:
+    """The memory of a view, as an array of the axes that move in it; the view's shape, and where
+    its elements are."""
+
+    memory: Values
+    shape: tuple[int, ...]
+    layout: Layout
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the elements."""
+        return self.memory.dtype
+
+    @property
+    def flat(self) -> list[Any]:
+        """The arguments of a program: extents that memory has not, memory's own, and memory."""
+        own, ones = self.layout.own, self.layout.ones
+        extents = [n for axis, n in enumerate(self.shape) if axis != own and axis not in ones]
+        return [*extents, *self.memory.shape, self.memory]
+
+
+class _Memory:
+    """Memory for NumPy: it makes an array of what has this interface, and keeps `owner` alive."""
+
+    def __init__(self, owner: Values, address: int, shape: tuple[int, ...]) -> None:
+        self.owner = owner
+        typestr = owner.dtype.str
+        self.__array_interface__ = {
+            "version": 3, "typestr": typestr, "shape": shape, "data": (address, True)
+        }  # fmt: skip
+
+
+def view_of(values: Values) -> View | None:
+    """An array that is not contiguous as a view; None where it had better be copied."""
+    dtype, shape, size = values.dtype, values.shape, values.itemsize
+    if values.size < LEAST or dtype.kind not in "biuf" or not dtype.isnative:
+        return None
+    strides = values.strides
+    moving = [axis for axis, n in enumerate(shape) if n > 1 and strides[axis]]
+    if not moving or any(stride % size for stride in strides) or not values.flags.aligned:
+        return None
+    order = sorted(moving, key=lambda axis: -abs(strides[axis]))
+    apart = [abs(strides[axis]) // size for axis in order]
+    if apart[-1] > MOST_APART:
+        return None
+    extents = [shape[order[0]] if len(order) > 1 else (shape[order[0]] - 1) * apart[0] + 1]
+    for k, axis in enumerate(order[1:], 1):
+        unit = apart[k] if k + 1 < len(order) else 1
+        extent, rest = divmod(apart[k - 1], unit)
+        if rest or (shape[axis] - 1) * (apart[k] // unit) >= extent:
+            return None
+        extents.append(extent)
+    reverse = tuple(axis for axis in moving if strides[axis] < 0)
+    address = values.__array_interface__["data"][0]
+    address += sum((shape[axis] - 1) * strides[axis] for axis in reverse)
+    memory = np.asarray(_Memory(values, address, tuple(extents)))
+    ones = tuple(axis for axis, n in enumerate(shape) if n == 1)
+    return View(memory, shape, Layout(tuple(order), apart[-1], reverse, ones))
+
+
+# -- Tracing ---------------------------------------------------------------------------------------
+
+
 @record(eq=True)
 class Leaf:
     """An argument as the trace sees it: a scalar (of rank 0) or an array, and its name.
 
     `shape` holds the extents of the call that is being traced: messages show them. The axes in
-    `ones` have extent 1 in every call of this trace, which lets them be broadcast.
+    `ones` have extent 1 in every call of this trace, which lets them be broadcast. A `view` is read
+    where its elements are.
     """
 
     dtype: DType
@@ -155,6 +255,7 @@ class Leaf:
     shape: tuple[int, ...] = ()
     weak: bool = False
     ones: frozenset[int] = frozenset()
+    view: View | None = None
 
 
 @record(eq=True)
@@ -228,6 +329,8 @@ def _parameter(made: Trace, leaf: Leaf) -> Tracer | Complex | Short:
 def _floats(made: Trace, leaf: Leaf, pairs: bool = False) -> Tracer:
     """The traced argument for a leaf as it is in memory: complex numbers are pairs of floats."""
     hint = "".join(c if c.isalnum() else "_" for c in leaf.name) or "x"
+    if leaf.view is not None:
+        return _viewed(made, leaf, leaf.view, hint)
     if leaf.shape:
         var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones, pairs)
     else:
@@ -236,6 +339,33 @@ def _floats(made: Trace, leaf: Leaf, pairs: bool = False) -> Tracer:
             made.numbers.add(var)
     made.origins[var] = f"from {leaf.origin}"
     return Tracer(var, made.root, leaf.weak)
+
+
+def _viewed(made: Trace, leaf: Leaf, view: View, hint: str) -> Tracer:
+    """The traced argument for a view: each element is read where it is in memory."""
+    layout = view.layout
+    extents: list[Atom] = [
+        ONE if axis in layout.ones or axis == layout.own else made.extent_param(extent)
+        for axis, extent in enumerate(view.shape)
+    ]
+    memory = made.array_param(hint, view.memory.shape, leaf.dtype)
+    made.origins[memory] = f"from {leaf.origin}"
+    if layout.own is not None:
+        extents[layout.own] = array_type(memory).shape[0]
+
+    def element(*at: Atom) -> Tracer:
+        scope = current()
+        place = []
+        for axis in layout.order:
+            i = at[axis]
+            if axis in layout.reverse:
+                i = scope.apply("sub", scope.apply("sub", extents[axis], ONE), i)
+            if axis == layout.order[-1] and layout.apart > 1:
+                i = scope.apply("mul", i, index(layout.apart))
+            place.append(i)
+        return emit(Index(memory, tuple(place), checked=False))[0]
+
+    return _generated(tuple(extents), element)
 
 
 def _result(name: str, leaf: Any, path: str) -> Tracer:

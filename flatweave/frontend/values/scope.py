@@ -82,25 +82,24 @@ class Trace:
         self.params.append(var)
         return var
 
+    def extent_param(self, extent: int) -> Var:
+        """A new parameter for an extent, whose value in this call messages show."""
+        var = self.scalar_param("n", i64)
+        self.root.natural.add(var)
+        self.root.extents.add(var)
+        self.hints[var] = extent
+        return var
+
     def array_param(
         self, hint: str, shape: Sequence[int], dtype: DType, ones: frozenset[int] = frozenset(),
         pairs: bool = False,
     ) -> Var:
-        """New parameters for an array: its extents but for the axes in `ones`, then the array.
-
-        `shape` is only what messages show: the program serves every size. The last extent of
-        `pairs` is a parameter, too, and known to be 2.
-        """
-        extents: list[Atom] = []
-        for axis, extent in enumerate(shape):
-            if axis in ones:
-                extents.append(index(1))
-                continue
-            var = self.scalar_param("n", i64)
-            self.root.natural.add(var)
-            self.root.extents.add(var)
-            self.hints[var] = extent
-            extents.append(var)
+        """New parameters for an array: its extents but for the axes in `ones`, then the array. The
+        program serves every size. The last extent of `pairs` is a parameter, and known to be 2."""
+        extents: list[Atom] = [
+            index(1) if axis in ones else self.extent_param(extent)
+            for axis, extent in enumerate(shape)
+        ]
         if pairs:
             extents[-1] = index(2)
         var = self.root.bind(hint, ArrayType(dtype, tuple(extents)))

@@ -1,0 +1,200 @@
+"""Views as arguments: programs read their elements where they are in memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+from flatweave.base.errors import ShapeError
+from flatweave.frontend.call import direct
+from flatweave.frontend.trace import trace
+from flatweave.frontend.trace.trace import Layout, View, view_of
+
+MATRIX = np.arange(35.0).reshape(5, 7)
+BLOCK = np.arange(60.0).reshape(3, 4, 5)
+LINE = np.arange(13.0)
+CUTS = {
+    "every second": LINE[1::2],
+    "reversed": LINE[::-1],
+    "every second, reversed": LINE[::-2],
+    "block": MATRIX[1:-1, 2:],
+    "columns reversed": MATRIX[:, ::-1],
+    "rows and columns reversed": MATRIX[::-1, 5::-1],
+    "every second column": MATRIX[:, ::2],
+    "two columns": MATRIX[:, :2],
+    "one row": MATRIX[2:3, 1:],
+    "one column": MATRIX[:, 3:4],
+    "transpose": MATRIX.T,
+    "part of a transpose": MATRIX.T[::-1, 1:],
+    "repeated rows": np.broadcast_to(MATRIX[0], (4, 7)),
+    "repeated in the middle": np.broadcast_to(MATRIX[:, None], (5, 2, 7)),
+    "of a block": BLOCK[1:, ::-1, 2:],
+    "axes in another order": BLOCK.transpose(2, 0, 1),
+    "last axes exchanged": BLOCK.transpose(0, 2, 1)[:, 1:],
+    "overlapping": np.lib.stride_tricks.sliding_window_view(LINE, 4),
+}
+PROGRAMS = [
+    fw.jit(
+        lambda x: (
+            x * 2, fw.sum(x), fw.sum(x, axis=0), fw.argmax(x), fw.transpose(x) + 1, x, x + x[:1],
+            x[..., 1:] - x[..., :-1], fw.ravel(x) + 1,
+        ),
+        target="cpu",
+    ),
+    fw.jit(
+        lambda x: (
+            fw.cumsum(x, axis=-1), x[x > 9], fw.max(x, axis=-1), fw.cumsum(fw.ravel(x)),
+            fw.reduce(lambda a, b: fw.where(a == 0, b, a), 0, fw.ravel(x - 9)),
+            fw.map(lambda row: fw.max(row) - fw.min(row), x),
+        ),
+        target="cpu",
+    ),
+]  # fmt: skip
+"""The second operator does not commute."""
+
+
+@pytest.fixture(autouse=True)
+def small_views(monkeypatch):
+    """Views of any size are read where they are."""
+    monkeypatch.setattr(trace, "LEAST", 1)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_programs_give_for_views_what_they_give_for_copies(cut):
+    """Of whole numbers, whose sums do not depend on the order."""
+    x = CUTS[cut]
+    for program in PROGRAMS:
+        for found, wanted in zip(program(x), program(x.copy()), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert not np.may_share_memory(found, x)
+
+
+@pytest.mark.parametrize("cut", ["every second", "block", "columns reversed", "transpose"])
+def test_views_of_other_elements(cut):
+    """Bytes and flags."""
+    for dtype in (np.uint8, np.bool_):
+        x = _like(CUTS[cut], CUTS[cut].astype(dtype))
+        np.testing.assert_array_equal(fw.jit(lambda x: x & x, target="cpu")(x), x)
+        np.testing.assert_array_equal(fw.jit(fw.sum, target="cpu")(x), x.sum())
+        np.testing.assert_array_equal(fw.sort(x, axis=-1), np.sort(x, axis=-1))
+
+
+def _like(x, values):
+    """The values in memory as those of x are."""
+    if not x.size:
+        return values
+    low, high = np.lib.array_utils.byte_bounds(x)
+    room = np.zeros((high - low) // 8, values.dtype)
+    first = (x.__array_interface__["data"][0] - low) // 8
+    strides = [stride // 8 * values.itemsize for stride in x.strides]
+    view = np.lib.stride_tricks.as_strided(room[first:], x.shape, strides)
+    view[...] = values
+    return view
+
+
+def test_the_layouts():
+    """Distances are extents of memory; what is not regular is copied."""
+    found = {name: view_of(x) for name, x in CUTS.items()}
+    assert found["every second"].layout == Layout((0,), 2, (), ())
+    assert found["block"].memory.shape == (3, 7)
+    assert found["columns reversed"].layout == Layout((0, 1), 1, (1,), ())
+    assert found["transpose"].layout == Layout((1, 0), 1, (), ())
+    assert found["one row"].layout == Layout((1,), 1, (), (0,))
+    assert found["repeated in the middle"].layout.order == (0, 2)
+    assert found["axes in another order"].memory.shape == BLOCK.shape
+    for name in ("overlapping", "one column"):
+        assert found[name] is None
+    assert view_of(MATRIX[:, ::3]) is None  # far apart: copied
+    assert view_of(MATRIX[:0, ::2]) is None
+    assert view_of((MATRIX + 1j)[:, ::2]) is None
+    assert view_of(MATRIX.astype(">f8")[::-1]) is None
+
+
+def test_nothing_is_copied_nor_traced_again():
+    """One program serves all sizes of a layout, and it stores results alone."""
+    total = fw.jit(lambda x: x + 1, target="cpu")
+    for x in (MATRIX[1:-1, 2:], MATRIX[:, 1:], BLOCK[1, :, :4]):
+        np.testing.assert_array_equal(total(x), x + 1)
+    assert total.traces == 1
+    stages = total.stages(MATRIX[1:, 2:])
+    assert total.traces == 1
+    assert len(stages.manifest) == 1
+    assert stages.kernels == 1
+
+
+def test_who_takes_views():
+    """The CPU does; elsewhere, and where operations are checked one by one, they are copied."""
+    x = MATRIX[:, ::2]
+    assert isinstance(direct.contiguous((1, x), "cpu")[1], View)
+    for target in ("opencl", "interp", "auto"):
+        assert direct.contiguous((1, x), target)[1].flags.c_contiguous
+    with config.scoped(debug=True):
+        assert direct.contiguous((x,), "cpu")[0].flags.c_contiguous
+
+
+def test_public_functions_take_views():
+    """Outside of a function that is compiled."""
+    for x in (CUTS["block"], CUTS["transpose"], CUTS["reversed"]):
+        np.testing.assert_array_equal(fw.add(x, 1), x + 1)
+        np.testing.assert_array_equal(fw.sum(x), x.sum())
+
+
+def test_an_axis_of_one_element_is_broadcast():
+    """As that of an array."""
+    add = fw.jit(lambda x, y: x + y, target="cpu")
+    np.testing.assert_array_equal(add(MATRIX[2:3, ::-1], MATRIX), MATRIX[2:3, ::-1] + MATRIX)
+    np.testing.assert_array_equal(add(MATRIX[:, ::-1], MATRIX), MATRIX[:, ::-1] + MATRIX)
+
+
+def test_errors_tell_of_the_view():
+    """Its own shape."""
+    with pytest.raises(ShapeError, match="7 and 4|4 and 7"):
+        fw.jit(lambda x, y: x + y, target="cpu")(MATRIX[:, ::2], MATRIX)
+
+
+GUARDED = """
+import ctypes, mmap
+import numpy as np
+import flatweave as fw
+from flatweave.frontend.trace import trace
+
+trace.LEAST = 1
+PAGE = mmap.PAGESIZE
+c = ctypes.CDLL(None)
+held = []
+
+def at_the_end(x):
+    pages = -(-x.nbytes // PAGE)
+    memory = mmap.mmap(-1, (pages + 1) * PAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert c.mprotect(ctypes.c_void_p(start + pages * PAGE), PAGE, 0) == 0
+    held.append(memory)
+    found = np.frombuffer(memory, x.dtype, x.size, pages * PAGE - x.nbytes)
+    found[:] = x.reshape(-1)
+    return found.reshape(x.shape)
+
+programs = [fw.jit(f, target="cpu") for f in (
+    fw.sum, fw.max, lambda x: x * 2, lambda x: fw.sum(x, axis=0), lambda x: fw.sum(x, axis=-1),
+    lambda x: fw.cumsum(x, axis=-1), lambda x: x[x > 4], lambda x: fw.transpose(x) + 1,
+)]
+for dtype in ("f8", "u1"):
+    for shape, cut in (
+        ((97, 33), np.s_[1:, 2:]), ((97, 33), np.s_[::2, 1::2]), ((97, 33), np.s_[:, -7:]),
+        ((1000,), np.s_[1::2]), ((9, 11, 17), np.s_[1:, 1:, 1:]),
+    ):
+        x = at_the_end(np.arange(np.prod(shape)).reshape(shape).astype(dtype) % 9)[cut]
+        for program in programs:
+            np.testing.assert_array_equal(program(x), program(x.copy()))
+print("read what there is")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mprotect is that of Linux")
+def test_nothing_is_read_beyond_the_view():
+    """Its last row ends where memory that may be read does."""
+    command = [sys.executable, "-c", GUARDED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "read what there is", done.stderr
