@@ -209,7 +209,7 @@ def _goes_along_all(op: Sweep, found: _Divided) -> bool:
     """Whether every read that depends on the position goes along memory with it."""
     place, *others = op.body.params
     both, shape = (found.row, found.column, *others), (found.rows, found.width, *op.shape[1:])
-    lets = [let for let in op.body.lets if let.vars[0] not in both]
+    lets = [let for let in op.body.lets if {*both}.isdisjoint(let.vars)]
     return goes_along(both, shape, lets)
 
 
@@ -241,7 +241,7 @@ def _with_both(b: Builder, op: Sweep, found: _Divided) -> Sweep:
     own.update(zip(others, rest, strict=True))
     renaming = Substitution(own, lambda var, type_: inside.var(var.name, type_))
     for let in op.body.lets:
-        if let.vars[0] not in own:
+        if own.keys().isdisjoint(let.vars):
             inside.inline_let(let, renaming)
     body = inside.close([row, column, *rest], [renaming.atom(x) for x in op.body.results])
     return Sweep((found.rows, found.width, *op.shape[1:]), body, op.sinks)

@@ -102,8 +102,8 @@ def crossings(last: Sequence[Var], lets: Iterable[Let]) -> int:
     moved, count = set[Atom](last), 0
     for let in lets:
         if isinstance(let.op, Index):
-            *rows, place = let.op.indices
-            count += place not in moved and not moved.isdisjoint(rows)
+            varying = [i for i in let.op.indices if isinstance(i, Var)]  # a part of a pair is near
+            count += not moved.isdisjoint(varying[:-1]) and varying[-1] not in moved
         elif not moved.isdisjoint(free_vars(let.op)):
             moved.update(let.vars)
     return count

@@ -8,7 +8,7 @@ from math import inf, prod
 from flatweave.access.analyse import Accesses, find_offset
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
+from flatweave.ops import ByRow, Fold, Index, Locate, Prefix, Sweep
 from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, divides_position, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
@@ -178,13 +178,17 @@ class _Count:
         return reads and not (found.isdisjoint(starts) or found.isdisjoint(self.sweep.body.params))
 
     def _is_divided(self, indices: Sequence[Atom]) -> bool:
-        """Whether the sweep at hand divides its position, but for one whose axes can be split."""
-        if self.sweep is None or len(self.sweep.shape) > 1 or len(indices) < 2:
+        """Whether the sweep at hand divides its position, and filters, scans or uses it otherwise:
+        its axis cannot be split."""
+        sweep = self.sweep
+        if sweep is None or len(sweep.shape) > 1 or len(indices) < 2:
             return False
-        op = self._maker(indices[-1])
-        (place,) = self.sweep.body.params
-        divides = isinstance(op, Apply) and op.fn == "mod" and op.args[0] == place
-        return divides and not (self.sweep.is_in_any_shape and divides_position(self.sweep))
+        op, place = self._maker(indices[-1]), sweep.body.params[0]
+        if not isinstance(op, Apply) or op.fn != "mod" or op.args[0] != place:
+            return False
+        scans = any(isinstance(let.op, Prefix) for let in sweep.body.lets)
+        filters = any(sink.filters for sink in sweep.sinks)
+        return scans or filters or (sweep.stores_or_reduces and not divides_position(sweep))
 
     def _values(self, op: Sweep) -> Accesses:
         """The values of the sweep at hand, along its axes and those of its folds."""
