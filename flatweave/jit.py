@@ -114,7 +114,7 @@ class Jitted(Generic[P, R]):
         arguments: Sequence[Argument] = ()
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat, self._parts):
-                if not self.donated and (whole := contiguous(args, self.target or config.target)):
+                if (whole := self._as_read(args)) is not args:
                     return self(*whole, **kwargs)
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
@@ -157,19 +157,23 @@ class Jitted(Generic[P, R]):
 
     def _chosen(self, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
         """What a call runs, compiled or in chunks, and the arguments it brings."""
-        args = contiguous(args, self.target or config.target) or args
-        entry, flat, *_ = self._entry(args, kwargs)
+        entry, flat, *_ = self._entry(self._as_read(args), kwargs)
         chosen: Any
         chosen, given = entry.chosen(flat)
         if not isinstance(chosen, Compiled):
             return chosen, given
         return chosen, [*given, *chosen.hidden, *chosen.flags]
 
+    def _as_read(self, args: Any) -> Any:
+        """The arguments, views or copies for arrays that are not contiguous; donated ones stay."""
+        found = None if self.donated else contiguous(args, self.target or config.target)
+        return args if found is None else found
+
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no
         matter here."""
         with contextlib.suppress(UserError):
-            entry, flat, *_ = self._entry(args, kwargs)
+            entry, flat, *_ = self._entry(self._as_read(args), kwargs)
             entry(flat)
         return self.stages(*args, **kwargs)
 

@@ -39,8 +39,7 @@ OUT_OF_ORDER = (Along.ROWS, Along.WARPS, Along.COST)
 
 def in_any_order(op: Sweep) -> bool:
     """Whether elements may be visited in another order than the program's."""
-    scanned = any(isinstance(let.op, Prefix) for let in op.body.lets)
-    return not scanned and all(sink.in_any_order(is_commutative) for sink in op.sinks)
+    return not op.scans and all(sink.in_any_order(is_commutative) for sink in op.sinks)
 
 
 def is_exact_sweep(op: Sweep) -> bool:

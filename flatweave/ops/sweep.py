@@ -306,10 +306,9 @@ class Sweep(Op):
         return all(sink.at_own_position or sink.reduction() is not None for sink in self.sinks)
 
     @property
-    def is_in_any_shape(self) -> bool:
-        """Whether elements are stored and reduced the same, whatever axes the space has."""
-        scans = any(isinstance(let.op, Prefix) for let in self.body.lets)
-        return bool(self.shape) and self.stores_or_reduces and not (scans or self.reverse)
+    def scans(self) -> bool:
+        """Whether its body has a scan over all elements."""
+        return any(isinstance(let.op, Prefix) for let in self.body.lets)
 
     @property
     def inserts(self) -> bool:

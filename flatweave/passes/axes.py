@@ -48,8 +48,7 @@ from flatweave.base.records import record
 from flatweave.ops import Index, Reshape, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import crossings, divides_position, factors_of, goes_along
-from flatweave.passes.operators import is_commutative
-from flatweave.passes.rewrite import rewrite
+from flatweave.passes.rewrite import is_ordered, rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply
 from flatweave.terms.rules import array_type
@@ -65,14 +64,12 @@ def axes(program: Program) -> Program:
 
 def _may_gain(op: Sweep) -> bool:
     """Whether its axes may be others: a pass is not run on a program without such sweeps."""
-    if not op.is_in_any_shape:
-        return False
     merges = len(op.shape) > 2 and op.only_stores
-    return merges or divides_position(op) or _along_memory(op) is not op
+    return merges or _divides(op) or _along_memory(op) is not op
 
 
 def _arranged(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-    if not isinstance(op, Sweep) or not op.is_in_any_shape:
+    if not isinstance(op, Sweep) or op.reverse:
         return None
     arranged = _merged(b, _along_memory(_split(b, op)))
     if arranged is op:
@@ -191,11 +188,17 @@ def _split(b: Builder, op: Sweep) -> Sweep:
     return op
 
 
+def _divides(op: Sweep) -> bool:
+    """Whether elements that are only stored or reduced divide their position along the first axis,
+    and use it for nothing else."""
+    return op.stores_or_reduces and not op.scans and divides_position(op)
+
+
 def _divided(b: Builder, op: Sweep) -> _Divided | None:
     """How elements divide their position along the first axis, if they use it for nothing else."""
-    place = op.body.params[0]
-    if not divides_position(op):
+    if not _divides(op):
         return None
+    place = op.body.params[0]
     uses = [(let.op, let.vars[0]) for let in op.body.lets if place in free_vars(let.op)]
     found = {(op.fn, op.args): var for op, var in uses if isinstance(op, Apply)}
     for rows, width in permutations(factors_of(b, op.shape[0]), 2):
@@ -216,13 +219,11 @@ def _goes_along_all(op: Sweep, found: _Divided) -> bool:
 def _along_memory(op: Sweep) -> Sweep:
     """A sweep that only combines, in any order, with the last axis along which most reads go from
     an element to its neighbour in memory."""
-    if len(op.shape) < 2 or any(
-        sink.reduction() is None or not sink.in_any_order(is_commutative) for sink in op.sinks
-    ):
+    only_reduces = all(sink.reduction() is not None for sink in op.sinks)
+    if len(op.shape) < 2 or is_ordered(op) or not only_reduces:
         return op
-    reads = [let for let in op.body.lets if isinstance(let.op, Index)]
     crossing = [crossings([axis], op.body.lets) for axis in op.body.params]
-    if min(crossing) == crossing[-1] or not reads:
+    if min(crossing) == crossing[-1]:
         return op
     best = crossing.index(min(crossing))
     order = [*(k for k in range(len(op.shape)) if k != best), best]

@@ -17,7 +17,7 @@ from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.host_functions import STACKED
-from flatweave.ops import Callback, Check, Combine, Fold, Generate, Index, Map, Prefix, Sweep, Weave
+from flatweave.ops import Callback, Check, Combine, Fold, Generate, Index, Map, Sweep, Weave
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, Names, branch, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If
@@ -190,7 +190,7 @@ def is_ordered(op: Sweep) -> bool:
     """Whether the direction of the sweep shows in its results."""
     reductions = filter(None, (sink.reduction() for sink in op.sinks))
     return (
-        any(isinstance(let.op, Prefix) for let in op.body.lets)
+        op.scans
         or any(sink.forward or sink.filters for sink in op.sinks)
         or not all(map(is_commutative, reductions))
     )

@@ -69,7 +69,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.verify import FLAT
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import Fold, Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.branches.library_products import operands_of
 from flatweave.passes.cost import FEW, LONG, STORING, cost_of_body
@@ -163,7 +163,7 @@ def _goes_along(op: Op, extent: Atom) -> bool:
         and not op.reverse
         and extent not in op.shape[1:]
         and op.stores_or_reduces
-        and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+        and not op.scans
     )
 
 

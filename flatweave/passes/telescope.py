@@ -110,7 +110,7 @@ class _Telescope(Rewriter):
             return None
         located = _at_starts(b, op, self.ends)
         located = _at_narrow_starts(b, located or op, self.narrow) or located
-        scans = not op.reverse and any(isinstance(let.op, Prefix) for let in op.body.lets)
+        scans = op.scans and not op.reverse
         sums = _sums(b, located or op) if scans else {}
         narrow = _narrow_sums(op) if scans else {}
         if not sums and not narrow:

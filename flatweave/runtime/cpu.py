@@ -66,6 +66,16 @@ def _is_there() -> bool:
 address_of = _read_address if _is_there() else stated_address
 
 
+class Memory:
+    """Elements at an address, of which NumPy makes an array; keeps the owner of the memory."""
+
+    def __init__(self, address: int, dtype: Any, shape: tuple[int, ...], owner: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, True), "shape": shape, "typestr": dtype.str, "version": 3,
+        }  # fmt: skip
+
+
 # Whose memory an array is, and whether anybody may write to it while others read.
 #
 #     is_frozen(x)      False where x, or an array that it is a view of, can be written to

@@ -123,6 +123,18 @@ def test_nothing_is_copied_nor_traced_again():
     assert total.traces == 1
     assert len(stages.manifest) == 1
     assert stages.kernels == 1
+    assert stages.call().text == stages.text
+    assert total.traces == 1
+
+
+def test_donated_functions_take_copies():
+    """Their stages show the program that a call runs."""
+    add = fw.jit(lambda x, y: x + y, target="cpu", donate=0)
+    x, y = MATRIX[:, 1:], MATRIX[:, :-1].copy()
+    text = add.stages(y, x).text["array"]
+    np.testing.assert_array_equal(add(y.copy(), x), x + y)
+    assert add.traces == 1
+    assert "generate" not in text
 
 
 def test_who_takes_views():

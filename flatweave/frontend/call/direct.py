@@ -321,15 +321,15 @@ def quick(
 
 def contiguous(args: tuple[Any, ...], target: str) -> tuple[Any, ...] | None:
     """Arguments with a view or a copy for each array that is not contiguous; None where all are."""
-    if not any(type(arg) is NDARRAY and not arg.flags.c_contiguous for arg in args):
+    others = [type(arg) is NDARRAY and not arg.flags.c_contiguous for arg in args]
+    if not any(others):
         return None
     in_memory = target == "cpu" and not config.debug and PLACE.get() is None
     takes_views = in_memory and not any(type(arg) is Chunked for arg in args)
     return tuple(
-        (view_of(arg) if takes_views else None) or np.array(arg, order="C")
-        if type(arg) is NDARRAY and not arg.flags.c_contiguous else arg
-        for arg in args
-    )  # fmt: skip
+        (takes_views and view_of(arg)) or np.array(arg, order="C") if is_other else arg
+        for arg, is_other in zip(args, others, strict=True)
+    )
 
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:

@@ -43,6 +43,7 @@ from flatweave.frontend.values.number_formats import (
 from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
+from flatweave.runtime.cpu import Memory, address_of
 from flatweave.terms.build import index
 from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import Atom, Var
@@ -176,7 +177,7 @@ class Layout(NamedTuple):
         return None if len(self.order) == 1 and self.apart > 1 else self.order[0]
 
 
-@record(eq=True)
+@record
 class View:
     """The memory of a view, as an array of the axes that move in it; the view's shape, and where
     its elements are."""
@@ -196,17 +197,6 @@ class View:
         own, ones = self.layout.own, self.layout.ones
         extents = [n for axis, n in enumerate(self.shape) if axis != own and axis not in ones]
         return [*extents, *self.memory.shape, self.memory]
-
-
-class _Memory:
-    """Memory for NumPy: it makes an array of what has this interface, and keeps `owner` alive."""
-
-    def __init__(self, owner: Values, address: int, shape: tuple[int, ...]) -> None:
-        self.owner = owner
-        typestr = owner.dtype.str
-        self.__array_interface__ = {
-            "version": 3, "typestr": typestr, "shape": shape, "data": (address, True)
-        }  # fmt: skip
 
 
 def view_of(values: Values) -> View | None:
@@ -230,9 +220,8 @@ def view_of(values: Values) -> View | None:
             return None
         extents.append(extent)
     reverse = tuple(axis for axis in moving if strides[axis] < 0)
-    address = values.__array_interface__["data"][0]
-    address += sum((shape[axis] - 1) * strides[axis] for axis in reverse)
-    memory = np.asarray(_Memory(values, address, tuple(extents)))
+    lowest = address_of(values) + sum((shape[axis] - 1) * strides[axis] for axis in reverse)
+    memory = np.asarray(Memory(lowest, dtype, tuple(extents), values))
     ones = tuple(axis for axis, n in enumerate(shape) if n == 1)
     return View(memory, shape, Layout(tuple(order), apart[-1], reverse, ones))
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
+from flatweave.runtime.cpu import Memory
 
 Values = np.ndarray[Any, np.dtype[Any]]
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -93,16 +94,6 @@ class Owned:
             RELEASE(self.struct.release)(ctypes.addressof(self.struct))
 
 
-class Memory:
-    """So many elements at an address, as NumPy reads them; keeps the owner of the memory."""
-
-    def __init__(self, address: int, dtype: np.dtype[Any], count: int, owner: Any) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, True), "shape": (count,), "typestr": dtype.str, "version": 3,
-        }  # fmt: skip
-
-
 class Chunk(NamedTuple):
     """An array, or one of the arrays inside it: its type and where its memory is."""
 
@@ -128,7 +119,7 @@ class Chunk(NamedTuple):
         address = self.addresses[number]
         if not count or not address:
             return np.zeros(count, dtype)
-        return np.asarray(Memory(address + start * dtype.itemsize, dtype, count, self.owner))
+        return np.asarray(Memory(address + start * dtype.itemsize, dtype, (count,), self.owner))
 
     def bits(self, number: int, start: int, count: int) -> Values:
         """The same for a buffer of single bits, as an array of bools."""

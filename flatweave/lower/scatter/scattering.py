@@ -33,7 +33,7 @@ from flatweave.lower.sweep.scans import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State, count_lanes
 from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
-from flatweave.ops import Prefix, Sweep
+from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import component_functions
 from flatweave.terms.rules import scalar_type
@@ -310,8 +310,7 @@ class Division(ScatterVariant):
     def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
         if machine.atomics:
             return f"on {machine.name} there is no such division"
-        scans = any(isinstance(let.op, Prefix) for let in facts.op.body.lets)
-        return SCANS if scans and not cls.divides_scans else ""
+        return SCANS if facts.op.scans and not cls.divides_scans else ""
 
     @property
     def why(self) -> str:

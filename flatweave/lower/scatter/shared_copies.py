@@ -37,7 +37,7 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import Traversal, flat
 from flatweave.lower.update.atomic import ByAtomics
 from flatweave.nest.schedule import Along
-from flatweave.ops import Prefix, ScatterReduce
+from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import TRUE, Builder, index, lambda_of
 from flatweave.terms.operators import component_functions
@@ -74,7 +74,7 @@ class SharedCopies(Division):
             return NO_THREADS
         if combining(facts.op) is None:
             return NOT_COMBINED
-        return SCANS if any(isinstance(let.op, Prefix) for let in facts.op.body.lets) else ""
+        return SCANS if facts.op.scans else ""
 
     def operator(self, sink: ScatterReduce) -> tuple[Lambda, tuple[Atom, ...]]:
         """What combines elements of copies, and its neutral element."""

@@ -132,7 +132,7 @@ def lanes_of_rows(op: Sweep, lanes: Vectorize, width: int) -> Vectorize:
 
 def _may_overlap(op: Sweep) -> bool:
     """Whether elements may be visited twice: all are only stored."""
-    return op.only_stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+    return op.only_stores and not op.scans
 
 
 def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:

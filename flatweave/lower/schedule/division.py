@@ -29,7 +29,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
 from flatweave.nest.legal import in_any_order
 from flatweave.nest.schedule import Along, Rows
-from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Sweep
+from flatweave.ops import CombineRows, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import extreme_beside, is_commutative, place_of
 from flatweave.terms.control import Apply, Cast, For, While
@@ -242,8 +242,7 @@ def name_of_division(sources: int, rows: Rows, machine: Machine) -> str | None:
 
 def searches(op: Sweep) -> bool:
     """Whether lanes need not know of each other's rows: nothing is combined along them."""
-    scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
-    return not scans and not any(sink.by_row for sink in op.sinks)
+    return not op.scans and not any(sink.by_row for sink in op.sinks)
 
 
 def along_on_device(op: Sweep) -> Along:

@@ -210,7 +210,7 @@ def _host_bodies(fn: Lambda) -> list[Lambda]:
 def is_pull(op: Sweep) -> bool:
     """Whether a sweep only stores elements, each of which can be computed on its own."""
     stores = all(sink.is_open for sink in op.sinks)
-    return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
+    return stores and not op.scans
 
 
 def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool:

@@ -8,7 +8,7 @@ from math import inf, prod
 from flatweave.access.analyse import Accesses, find_offset
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.ops import ByRow, Fold, Index, Locate, Prefix, Sweep
+from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, divides_position, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
@@ -186,9 +186,9 @@ class _Count:
         op, place = self._maker(indices[-1]), sweep.body.params[0]
         if not isinstance(op, Apply) or op.fn != "mod" or op.args[0] != place:
             return False
-        scans = any(isinstance(let.op, Prefix) for let in sweep.body.lets)
         filters = any(sink.filters for sink in sweep.sinks)
-        return scans or filters or (sweep.stores_or_reduces and not divides_position(sweep))
+        otherwise = sweep.stores_or_reduces and not divides_position(sweep)
+        return sweep.scans or filters or otherwise
 
     def _values(self, op: Sweep) -> Accesses:
         """The values of the sweep at hand, along its axes and those of its folds."""
