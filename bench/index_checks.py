@@ -19,7 +19,7 @@ from bench.pages import Clock, write
 from bench.row import Row
 from bench.rows.kernels import ROWS
 from flatweave import kernel as fk
-from flatweave.kernel.programs.called import Kernel
+from flatweave.kernel.called import Kernel
 from flatweave.kernel_ir.syntax import Report
 from flatweave.terms.traverse import walk_lets
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel.programs.build import Way, simulated
-from flatweave.lower.machine.machine import CUDA, OPENCL, Machine
+from flatweave.kernel.build import Way, simulated
+from flatweave.lower.machine import CUDA, OPENCL, Machine
 from flatweave.simulator.counts import Counting
 
 BLOCK, BLOCKS = 1024, 4

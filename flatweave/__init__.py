@@ -41,7 +41,7 @@ The tour, in the order in which a program travels through the folders:
     numpy_functions/ NumPy's functions that the standard lacks: on public names alone
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
-    interop/      fw.torch, fw.jax: functions with gradients for other libraries
+    torch.py, jax.py fw.torch, fw.jax: functions with gradients for other libraries
     notebook/     arrays and rows as a notebook shows them
     base/         the base of all of them: dtypes, errors, source locations, switches
 """
@@ -84,13 +84,9 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
-from flatweave.base.version import VERSION as __version__
+from flatweave.base import VERSION as __version__
 from flatweave.frontend.values.array import Array
-from flatweave.frontend.values.public_names import (
-    ALIASES as _ALIASES,
-    MODULES as _MODULES,
-    public as _public,
-)
+from flatweave.frontend import ALIASES as _ALIASES, MODULES as _MODULES, public as _public
 from flatweave.jit import Jitted, jit, target
 from flatweave.runtime.lazy_import import opened as _opened
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flatweave.base.dtypes import DType
 from flatweave.frontend.values.foreign_arrays import SupportsArray, SupportsBuffer, SupportsDLPack
+from flatweave import jax as jax, torch as torch
 from flatweave import random as random
 from flatweave.base.errors import ArgumentError as ArgumentError
 from flatweave.base.errors import CompilerBug as CompilerBug
@@ -36,9 +37,8 @@ from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtyp
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo
-from flatweave.frontend.values.argument_values import Overriding as Overriding
+from flatweave.frontend.values.arguments import Overriding as Overriding
 from flatweave.frontend.values.chunked import Chunked as Chunked
-from flatweave.interop import jax as jax, torch as torch
 from flatweave.jit import target as target
 from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.profiler.profile import Explanation as Explanation

@@ -14,10 +14,10 @@ from importlib import metadata
 
 from llvmlite import binding
 
+from flatweave.base import VERSION
 from flatweave.base.config import config
 from flatweave.base.errors import UserError
 from flatweave.base.pretty import counted, size, table
-from flatweave.base.version import VERSION
 from flatweave.codegen.llvm import isa
 from flatweave.runtime import tuned
 from flatweave.runtime.cache import DiskCache, process_cache

@@ -25,7 +25,6 @@ from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
@@ -49,6 +48,7 @@ from flatweave.frontend.jit_arguments import (
     expect_none,
     items_of,
 )
+from flatweave.frontend.trace.run_time_checks import leave_ours_out
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked

@@ -22,7 +22,7 @@ from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
-from flatweave.frontend.values.device_array import at_hand
+from flatweave.frontend.values.elsewhere import at_hand
 from flatweave.frontend.values.number_formats import is_short, widened
 from flatweave.frontend.values.tree import flat_values, flatten, spelled
 

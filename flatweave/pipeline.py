@@ -13,39 +13,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flatweave.array_ir.extents import Extents, extents_of
-from flatweave.array_ir.syntax import Program, print_program
-from flatweave.array_ir.verify import FLAT, SWEPT, TRACED, Form, verify
+from flatweave.array_ir.syntax import FLAT, SWEPT, TRACED, Form, Program, print_program, verify
 from flatweave.base.config import config
-from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import CompilerBug
-from flatweave.base.phase_timer import PhaseTimer, shown
+from flatweave.base.pretty import Note, StoredArray
+from flatweave.base.recording import PhaseTimer, shown
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.kernel_ir import text as kernel_text
+from flatweave.kernel_ir import units as kernel_text
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
-from flatweave.passes import audit, manifest, reasons
-from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
+from flatweave.passes import audit, reasons
 from flatweave.passes.axes import axes
-from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
-from flatweave.passes.fusion.fuse import fuse
-from flatweave.passes.fusion.fuse_siblings import fuse_siblings
+from flatweave.passes.fuse import fuse
+from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
+from flatweave.passes.into_branches import into_branches
 from flatweave.passes.mask import mask
 from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift, sizes
 from flatweave.passes.nests.select import select
+from flatweave.passes.rewrite import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.simplify import simplify
 from flatweave.passes.strips import strips
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.passes.unpermute import unpermute
-from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
+from flatweave.runtime.lazy_import import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
 
@@ -138,7 +137,7 @@ class Executable:
     def stored(self, extents: Extents) -> list[StoredArray]:
         """The same for extents that are known."""
         return [] if self.program is None else [
-            array.sized(extents) for array in manifest.stored(self.program)
+            array.sized(extents) for array in reasons.stored(self.program)
         ]  # fmt: skip
 
     @property

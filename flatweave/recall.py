@@ -18,12 +18,11 @@ from typing import Any
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.host_functions import LOCAL, HostCall, Operand
 from flatweave.base.locks import Lock
-from flatweave.base.plan import Param, Plan, Result, Site
+from flatweave.base.plan import LOCAL, HostCall, Operand, Param, Plan, Result, Site
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.on_cpu import OnCpu
+from flatweave.on_machines import OnCpu
 from flatweave.ops import Callback
 from flatweave.runtime.cache import facts, is_current, name_on_disk, process_cache
 from flatweave.runtime.cpu import CpuProgram

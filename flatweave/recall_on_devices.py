@@ -19,8 +19,8 @@ from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.text import parse_unit, print_unit
-from flatweave.on_device import OnDevice
+from flatweave.kernel_ir.units import parse_unit, print_unit
+from flatweave.on_machines import OnDevice
 from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_calls, put
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices.cuda import device as cuda_device

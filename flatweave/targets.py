@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError
-from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Plan
+from flatweave.base.recording import PhaseTimer
 from flatweave.base.records import record, replace
-from flatweave.codegen import cuda, llvm, opencl
+from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c import program as device_program
 from flatweave.codegen.llvm import isa
+from flatweave.codegen.llvm.unit import emit, load
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
-from flatweave.on_cpu import OnCpu
-from flatweave.on_device import OnDevice
+from flatweave.lower.machine import CUDA, OPENCL, Machine, cpu
+from flatweave.on_machines import OnCpu, OnDevice
 from flatweave.runtime.devices import cuda as cuda_devices
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from flatweave.runtime.devices import opencl as opencl_devices
 from flatweave.runtime.native import assembly
 from flatweave.runtime.processor import processor
@@ -89,11 +89,11 @@ def _machine_of_cpu() -> Machine:
 
 
 def _emit_cpu(unit: Unit) -> dict[str, str]:
-    return {"llvm": llvm.emit(unit, isa.here())}
+    return {"llvm": emit(unit, isa.here())}
 
 
 def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, timer: PhaseTimer) -> Runnable:
-    return OnCpu(llvm.load(unit, plan, timer))
+    return OnCpu(load(unit, plan, timer))
 
 
 def _cpu() -> str:
@@ -134,7 +134,7 @@ def on_device(
 
 
 def _ptx(text: dict[str, str]) -> dict[str, str]:
-    return {"ptx": nvrtc.ptx(text["cuda"])}
+    return {"ptx": cuda_libraries.ptx(text["cuda"])}
 
 
 def _none(*given: object) -> Any:

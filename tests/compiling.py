@@ -14,16 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave import pipeline
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import Form
+from flatweave.array_ir.syntax import Form, Program
 from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.codegen.llvm.unit import load
+from flatweave.codegen.llvm import unit
 from flatweave.frontend.call.eager import COMPILER
 from flatweave.frontend.call.signature import fingerprint
 from flatweave.runtime import native
-from flatweave.runtime.llvm_passes import LIGHT, RAW
+from flatweave.runtime.processor import LIGHT, RAW
 from flatweave.terms.traverse import walk_lets
 
 SHARING = frozenset(
@@ -116,4 +115,4 @@ class TestCompiler:
 test_compiler = TestCompiler(COMPILER[0], pipeline._verify)
 pipeline._verify = test_compiler.verify_pass
 COMPILER[0] = test_compiler
-load.begin, load.compile_text = test_compiler.begin, test_compiler.compile_text
+unit.begin, unit.compile_text = test_compiler.begin, test_compiler.compile_text

@@ -17,7 +17,7 @@ import pytest
 
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
-from flatweave.runtime.devices import cuda, nvrtc, opencl
+from flatweave.runtime.devices import cuda, cuda_libraries, opencl
 from flatweave.runtime.support import POOL
 from flatweave.runtime.systems import system
 from tests.compiling import test_compiler
@@ -139,10 +139,10 @@ def little_to_collect() -> None:
 def compiler():
     """NVRTC, or the reason why it is not here."""
     try:
-        nvrtc.ptx("")
+        cuda_libraries.ptx("")
     except Unsupported as reason:
         pytest.skip(f"no NVRTC: {reason.message}")
-    return nvrtc
+    return cuda_libraries
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def indices_of_64_bits() -> None:
 
 def one_position() -> None:
     """A thread takes one position of a kernel that fills or copies."""
-    from flatweave.lower.machine import machine
+    from flatweave.lower import machine
 
     machine.RUN = 1
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from flatweave.base.phase_timer import PhaseTimer
 from flatweave.base.plan import Plan
+from flatweave.base.recording import PhaseTimer
 from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.targets import TARGETS, Runnable

@@ -19,9 +19,7 @@ import numpy as np
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program, parse_program, print_program
-from flatweave.array_ir.verify import form_of_text
+from flatweave.array_ir.syntax import Fault, Program, form_of_text, parse_program, print_program
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.passes.dce import dce

@@ -162,7 +162,7 @@ def imported(package: Any) -> Iterator[str]:
     yield "from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp"
     yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
     yield "from flatweave.frontend.standard.namespace import FloatInfo, IntegerInfo"
-    yield "from flatweave.interop import jax as jax, torch as torch"
+    yield "from flatweave import jax as jax, torch as torch"
     yield "from flatweave.numpy_functions.sets import UniqueAll, UniqueCounts, UniqueInverse"
     for name in public(package):
         value = getattr(package, name)

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from flatweave.array_ir.syntax import Program, parse_program, print_program
-from flatweave.codegen import llvm, opencl
+from flatweave.codegen import opencl
 from flatweave.codegen.llvm.isa.avx512 import Avx512
+from flatweave.codegen.llvm.unit import emit
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.text import print_unit
-from flatweave.lower.machine.machine import CPU_AVX512, OPENCL
+from flatweave.kernel_ir.units import print_unit
+from flatweave.lower.machine import CPU_AVX512, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
 from flatweave.pipeline import optimise
@@ -121,7 +122,7 @@ A kernel that the host may not need, such as a variant for long arrays or one of
 compiled when a run first launches it (`runtime/execute.py`). The worker threads claim blocks in
 order from one counter; the calling thread works, too. Ctrl-C stops a call within 0.2 s. The main
 thread lets Python's signal handlers run every 50 ms, between blocks and inside them: loops without
-a known end check the flag of the call (`codegen/llvm/body/control.py`). Then the blocks return and
+a known end check the flag of the call (`codegen/llvm/control.py`). Then the blocks return and
 all buffers are freed. The result is a `flatweave.Array` around the memory that the host program
 returned; `np.asarray` views it without a copy.
 
@@ -202,7 +203,7 @@ def _loop_of_opencl(swept: Program) -> str:
 
 def _loop_of_llvm(unit: Unit) -> str:
     """The body of the first loop over vectors."""
-    return "".join(f"{line}\n" for line in _loop(llvm.emit(unit, Avx512()).splitlines()))
+    return "".join(f"{line}\n" for line in _loop(emit(unit, Avx512()).splitlines()))
 
 
 def _loop(lines: Sequence[str]) -> Iterator[str]:

@@ -1,1 +1,121 @@
-"""Where elements read and write: one analysis for passes, lowering and emission."""
+"""Where elements read and write: an integer as a sum of axes and of what is uniform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from flatweave.base.records import record
+from flatweave.terms.bounds import Sum
+from flatweave.terms.syntax import Atom, Const, Var
+
+# -- value ----------------------------------------------------------------------------------------
+#
+# What an integer of a body is: a sum of axes, of what is uniform, and of what is no sum.
+#
+#     axes      the indices of a sweep, a fold, a loop, lanes or rows: variables
+#     uniform   what depends on no axis: variables, too
+#     Modified  a function that is no sum, of sums: a clipped index, a remainder, an element
+#     products  of these, as tuples: an index times an extent
+#
+#     maximum (sub i 1) 0                      maximum(i - 1, 0)
+#     add (mul i m) (index cols [k])           i*m + index.True(cols, k)
+#
+# Sums and products of i64 are exact, as both sides of their laws wrap alike.
+
+
+@record(eq=True)
+class Modified:
+    """A function of sums; `fn` names it, and all about it that is no value. `size` is how many
+    functions and terms are in it."""
+
+    fn: str
+    args: tuple[Value, ...]
+    size: int
+
+    def __repr__(self) -> str:
+        return f"{self.fn}({', '.join(map(print_value, self.args))})"
+
+
+Factor = Atom | Modified
+Term = Factor | tuple[Factor, ...]
+Value = Sum[Term]
+NOTHING: Value = Sum({})
+ONE: Value = Sum({}, 1)
+
+
+def array_read(term: Term) -> Atom | None:
+    """The array that a term is an element of."""
+    if not isinstance(term, Modified) or not term.fn.startswith("index."):
+        return None
+    (array,) = term.args[0].terms
+    return array if isinstance(array, Var) else None
+
+
+def factors_of(term: Term) -> tuple[Factor, ...]:
+    """What is multiplied in a term."""
+    return term if isinstance(term, tuple) else (term,)
+
+
+def size_of(value: Value) -> int:
+    """How many functions and terms are in a value."""
+    factors = (factor for term in value.terms for factor in factors_of(term))
+    return sum(factor.size if isinstance(factor, Modified) else 1 for factor in factors)
+
+
+def product(a: Value, b: Value) -> Value:
+    """The product of two sums: of each two terms, added up."""
+    terms: dict[Term, int] = {}
+    for x, n in a.terms.items():
+        for y, m in b.terms.items():
+            both = tuple(sorted((*factors_of(x), *factors_of(y)), key=_in_order))
+            terms[both] = terms.get(both, 0) + n * m
+    return Sum(terms, a.more * b.more).plus(Sum(a.terms), b.more).plus(Sum(b.terms), a.more)
+
+
+def _in_order(factor: Factor) -> tuple[str, int]:
+    return repr(factor), id(factor)
+
+
+def variables_in(value: Value) -> Iterator[Var]:
+    """The variables of a value, those inside functions included."""
+    for factor in (factor for term in value.terms for factor in factors_of(term)):
+        if isinstance(factor, Var):
+            yield factor
+        elif isinstance(factor, Modified):
+            for arg in factor.args:
+                yield from variables_in(arg)
+
+
+def replaced(value: Value, values: Mapping[Factor, Value]) -> Value:
+    """The value where some of its factors have others: f(i + 1) for f(i)."""
+    total: Value = Sum({}, value.more)
+    for term, count in value.terms.items():
+        changed = ONE
+        for factor in factors_of(term):
+            changed = product(changed, values.get(factor) or _inside(factor, values))
+        total = total.plus(changed, count)
+    return total
+
+
+def _inside(factor: Factor, values: Mapping[Factor, Value]) -> Value:
+    if isinstance(factor, Modified):
+        args = tuple(replaced(arg, values) for arg in factor.args)
+        factor = Modified(factor.fn, args, factor.size)
+    return Sum({factor: 1})
+
+
+def print_value(value: Value) -> str:
+    """The terms in their order, then the constant."""
+    parts = [(n, "*".join(map(_name, factors_of(term)))) for term, n in value.terms.items()]
+    if value.more or not parts:
+        parts.append((value.more, ""))
+    text = ""
+    for count, name in parts:
+        sign = "-" if count < 0 else "+" if text else ""
+        number = str(abs(count)) if abs(count) != 1 or not name else ""
+        text += (f" {sign} " if text else sign) + "*".join(filter(None, (number, name)))
+    return text
+
+
+def _name(factor: Factor) -> str:
+    return f"{factor.value}.{factor.dtype}" if isinstance(factor, Const) else repr(factor)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from flatweave.access.value import (
+from flatweave.access import (
     NOTHING,
     Factor,
     Modified,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import Fault, Program
 from flatweave.base.dtypes import DType
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in

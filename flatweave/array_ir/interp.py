@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.fault import NEGATIVE, Fault, memory_fault
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import NEGATIVE, Fault, Program, memory_fault
 from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import CompilerBug, UserError
 from flatweave.base.source import Location

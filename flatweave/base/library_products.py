@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype
-from flatweave.base.host_functions import FILLS, HostCall, Values, register
+from flatweave.base.plan import FILLS, HostCall, Values, register
 from flatweave.base.records import record
 
 BLAS = "NumPy's BLAS where the product is large"

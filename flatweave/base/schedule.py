@@ -13,7 +13,7 @@ from flatweave.base.records import record
 #
 #     Thresholds(rows=64, longest=65536, share=16, mean=8).admits(Sizes(rows=1000, ..))
 #
-# A machine has some for all programs (`lower/machine/`); what `fw.tune` measures of one program
+# A machine has some for all programs (`lower/machine.py`); what `fw.tune` measures of one program
 # stands before them (`Schedule.tuned`).
 
 

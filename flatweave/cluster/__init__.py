@@ -4,15 +4,17 @@ Here is what only chunks need: how a traced program is divided into steps, which
 reads, and how chunks run and exchange rows. A signature with chunks is compiled here, by the
 compiler that all programs share; `frontend/values/chunked.py` holds the arrays themselves.
 
-    sources/              what arrays are read from, in the process that needs the rows
+    open.py               where rows of arrays are read from: files (files.py, with a reader a
+                          format in formats.py and arrow_columns.py), blocks of Dask collections
     calls.py              a jitted function that is given `Chunked` arrays, and its stages
     prepare.py            what its trace goes through first, with prepare_folds.py
     separate_reads.py     reads of large arrays at computed positions become separate steps,
                           loops with such reads, too (loops_with_reads.py)
     divide.py             the trace becomes steps (steps.py)
     rules.py              for each operation that looks beyond its own row: what a chunk computes of
-                          it, and what follows from all parts (indexed_rules.py, partial_results.py)
-    exchanges/            operations on whole arrays in chunks: sorts, writes, loops, branches
+                          it, and what follows from all parts (indexed_rules.py, executor.py)
+    exchange.py           operations on whole arrays in chunks: loops, branches; shuffled.py: sorts,
+                          reads and writes, by shuffle.py
     row_ranges.py         which rows of other arrays a chunk reads; windows.py: the same with
                           what the client knows of offsets
     chunk_program.py      the program of a step on one chunk

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program, print_program
+from flatweave.array_ir.syntax import Fault, Program, print_program
 from flatweave.base.config import config
-from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import Unsupported, UserError
-from flatweave.base.pieces import Piece, memory_behind
+from flatweave.base.pretty import Note, StoredArray
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.cluster.chunk_program import LocalProgram
@@ -30,6 +28,7 @@ from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.values.elsewhere import Piece, memory_behind
 from flatweave.frontend.values.tree import unflatten
 from flatweave.operator_checks.first_calls import FirstCalls
 from flatweave.runtime.cpu import is_frozen, owner_of

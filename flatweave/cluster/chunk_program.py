@@ -16,8 +16,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from flatweave.array_ir.fault import INDEX
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import INDEX, Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.row_ranges import Cyclic, cyclic_reads, reads_own_row
@@ -27,8 +26,7 @@ from flatweave.ops import Check, Generate, Index, Locate
 from flatweave.ops.nests import Span
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, array_type
 from flatweave.terms.traverse import Substitution, atoms_in, map_field, walk_lets
 
 ZERO = index(0)

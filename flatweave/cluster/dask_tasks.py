@@ -20,12 +20,11 @@ from distributed import progress
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program, print_program
+from flatweave.array_ir.syntax import Fault, Program, print_program
 from flatweave.base import pretty
 from flatweave.base.config import Overrides, config
 from flatweave.base.errors import ArgumentError, DeviceError, UserError
-from flatweave.base.host_functions import FILLS, FUNCTIONS
+from flatweave.base.plan import FILLS, FUNCTIONS
 from flatweave.base.records import record
 from flatweave.base.source import Location, user_location
 from flatweave.cluster import dask_worker

@@ -19,16 +19,15 @@ import numpy as np
 from distributed import get_worker
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program, parse_program
+from flatweave.array_ir.syntax import Fault, Program, parse_program
+from flatweave.base import FORMAT, VERSION
 from flatweave.base.config import Overrides, config
 from flatweave.base.errors import UserError
-from flatweave.base.host_functions import FUNCTIONS
+from flatweave.base.plan import FUNCTIONS
 from flatweave.base.records import record
 from flatweave.base.schedule import OF_CHUNKS
 from flatweave.base.source import Location
-from flatweave.base.version import FORMAT, VERSION
-from flatweave.cluster.sources.files import extremes, one, picked, read
+from flatweave.cluster.files import extremes, one, picked, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.runtime.support import buffer_pool
 from flatweave.runtime.systems import system

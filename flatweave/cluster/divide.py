@@ -22,20 +22,19 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.chunk_program import local_program
-from flatweave.cluster.exchanges import exchange_of
-from flatweave.cluster.exchanges.exchange import Made
+from flatweave.cluster.exchange import Made
 from flatweave.cluster.prepare import prepared
 from flatweave.cluster.row_ranges import cutting, reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.separate_reads import read_anywhere, separate_reads
+from flatweave.cluster.shuffled import exchange_of
 from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
 from flatweave.cluster.windows import shorter_by_one
 from flatweave.ops import Generate, Index, Map
 from flatweave.ops.nests import Nest
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, array_type
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 CHEAP = 8

@@ -18,12 +18,10 @@ from flatweave.base.errors import ShapeError
 from flatweave.base.recording import run
 from flatweave.base.schedule import OF_CHUNKS
 from flatweave.cluster.chunk_program import LocalProgram, Param, ParamKind
-from flatweave.cluster.exchanges import exchange_of
-from flatweave.cluster.exchanges.gather import brought
-from flatweave.cluster.executor import Chunk, Executor, Job, Rows, ran
-from flatweave.cluster.partial_results import Folding
+from flatweave.cluster.executor import Chunk, Executor, Folding, Job, Rows, ran
 from flatweave.cluster.row_ranges import located_by, spanned_by
 from flatweave.cluster.rules import rule_of
+from flatweave.cluster.shuffled import brought, exchange_of
 from flatweave.cluster.steps import Divided, Exchanged, Local, Part, Whole
 from flatweave.cluster.windows import (
     ArrayCache,
@@ -39,8 +37,7 @@ from flatweave.frontend.call.direct import keep
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.call.signature import fingerprint
 from flatweave.frontend.values.chunked import Chunked, Piece
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, array_type
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 # What the client computes itself: programs of a few lets, compiled once.

@@ -23,9 +23,9 @@ from flatweave.cluster.file_sinks import (
     told_if_full,
     zarr_arrays,
 )
+from flatweave.cluster.files import filesystem, missing
 from flatweave.cluster.in_process import in_process
-from flatweave.cluster.sources.dask_blocks import Block, dask
-from flatweave.cluster.sources.files import filesystem, missing
+from flatweave.cluster.open import Block, dask
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.ragged.chunked import ChunkedRows, arrays_in, offsets_in
 from flatweave.frontend.values.array import host_array

@@ -20,9 +20,9 @@ import numpy as np
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError, DeviceError
 from flatweave.base.records import record
-from flatweave.cluster.sources.arrow_columns import pyarrow
-from flatweave.cluster.sources.files import filesystem
-from flatweave.cluster.sources.formats import library
+from flatweave.cluster.arrow_columns import pyarrow
+from flatweave.cluster.files import filesystem
+from flatweave.cluster.formats import library
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.chunked import Values
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import Fault, Program
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.recording import run
@@ -37,8 +36,8 @@ from flatweave.cluster.executor import (
 )
 from flatweave.cluster.file_sinks import told_if_full
 from flatweave.cluster.file_sinks import written as put
-from flatweave.cluster.sources.files import Region, Stored, extremes, missing, picked
-from flatweave.cluster.sources.formats import Npy
+from flatweave.cluster.files import Region, Stored, extremes, missing, picked
+from flatweave.cluster.formats import Npy
 from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values

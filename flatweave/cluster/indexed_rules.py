@@ -11,15 +11,27 @@ from flatweave.cluster.steps import Chunk, Joining, Part, Parts, Rule
 from flatweave.ops import Filter, Generate, Index, Map, Permute, Scan, Scatter, Sort
 from flatweave.passes.monoid import Monoid, monoid
 from flatweave.terms.build import Builder, index, lambda_of, with_beside
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant, op
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Op,
+    Type,
+    Var,
+    array_type,
+    constant,
+    op,
+    scalar_type,
+)
 
 # Rows of arrays in chunks, read at computed indices, sent by their owners.
 #
 #     map (i => .. index xs [i]) ids        idx = ids; ys = gather_rows [xs] idx; map (y => .. y) ys
 #
 # Each chunk says which rows it reads, in order and each once, and where in them each of its
-# elements is; the chunks that have these rows send them (`exchanges/gather.py`).
+# elements is; the chunks that have these rows send them (`cluster/shuffled.py`).
 # `separate_reads.py` creates such lets if the array is too large to go to every chunk.
 
 

@@ -12,7 +12,6 @@ from flatweave.base.dtypes import DType, bool_
 from flatweave.ops import Generate, Index, Map, Reduce
 from flatweave.terms.build import Builder, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
 from flatweave.terms.syntax import (
     ArrayType,
     Atom,
@@ -22,6 +21,7 @@ from flatweave.terms.syntax import (
     Op,
     Type,
     Var,
+    array_type,
     constant,
     types_of,
 )

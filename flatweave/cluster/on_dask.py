@@ -23,7 +23,7 @@ from flatweave.cluster import dask_tasks, dask_worker
 from flatweave.cluster.chunk_program import LocalProgram
 from flatweave.cluster.dask_tasks import EACH, Remote, Task, Tasks, grouped
 from flatweave.cluster.executor import Chunk, Cut, Groups, Job, Rows
-from flatweave.cluster.sources.dask_blocks import Block
+from flatweave.cluster.open import Block
 from flatweave.frontend.call.compiled import Executable
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values

@@ -23,8 +23,7 @@ from flatweave.passes.rewrite import read_in_turn
 from flatweave.passes.simplify import simplify
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import array_type, row_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, array_type, row_type
 from flatweave.terms.traverse import Substitution, free_vars, map_field
 
 # A nest whose rows vary in length, without its offsets: these are a scan of the rows' lengths.
@@ -77,7 +76,7 @@ def _split(b: Builder, let: Let, op: Nest) -> None:
 #         ==>  ks = map (i => index dist [i]) [xs]
 #              _, ys = sort (k, i => k) [ks, xs]
 #
-# So what sorts a chunk needs nothing but its rows (`exchanges/sort_and_scatter.py`), and what
+# So what sorts a chunk needs nothing but its rows (`cluster/shuffled.py`), and what
 # reads another array is a map as any other.
 
 

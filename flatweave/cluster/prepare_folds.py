@@ -9,8 +9,7 @@ from flatweave.base.dtypes import bool_, i64
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, ReduceSegments, Scan
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, types_of
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, array_type, types_of
 from flatweave.terms.traverse import Substitution, free_vars, needed_for, walk_lets
 
 # Reductions inside of an element, along an axis in chunks, become reductions of rows.

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from flatweave.access import NOTHING, Value
 from flatweave.access.analyse import Accesses
-from flatweave.access.value import NOTHING, Value
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.steps import Local
@@ -27,8 +27,7 @@ from flatweave.ops import Generate, Index, Locate, Map
 from flatweave.ops.nests import Nest, Span
 from flatweave.terms.bounds import RULES, Bounds
 from flatweave.terms.control import Apply, Cast, For, If
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, array_type
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 Interval = tuple[int, int]

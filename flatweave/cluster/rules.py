@@ -18,8 +18,17 @@ from flatweave.ops import Filter, Generate, Index, Map, Reduce, Scan
 from flatweave.ops.nests import Nest
 from flatweave.passes.monoid import TRUE, Monoid, monoid
 from flatweave.terms.build import Builder, index
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, constant, types_of
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Let,
+    Op,
+    Var,
+    array_type,
+    constant,
+    types_of,
+)
 from flatweave.terms.traverse import free_vars
 
 # filter: each chunk keeps its own rows; how many there are before it is a scan of counts.

@@ -14,15 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from flatweave.array_ir.fault import INDEX
+from flatweave.array_ir.syntax import INDEX
 from flatweave.base.dtypes import bool_, i64
 from flatweave.cluster.indexed_rules import GatherRows
 from flatweave.cluster.loops_with_reads import as_loops, read_in_loops
 from flatweave.ops import Check, Generate, Index, Locate, Map
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.rules import array_type, row_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type, row_type
 from flatweave.terms.traverse import free_vars, lambdas_in, map_field, needed_for, walk_lets
 
 NOWHERE = index(-1)

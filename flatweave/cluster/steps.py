@@ -12,8 +12,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record, replace
 from flatweave.terms.build import Builder
 from flatweave.terms.print import print_let
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var, array_type
 
 # A divided program:
 #
@@ -30,7 +29,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var
 class Local:
     """One step: the chunks' lets in order, their stored results, and the exchange after it.
 
-    `folds` are lets whose results the parts of all chunks make together (`rules/`); `goes_on` are
+    `folds` are lets whose results the parts of all chunks make together (`rules.py`); `goes_on` are
     such lets of an earlier step, of which each chunk now has what it was missing.
     """
 
@@ -50,7 +49,7 @@ class Whole:
 
 @record
 class Exchanged:
-    """A let that takes arrays in chunks as a whole (`exchanges/`), and what was made of it."""
+    """A let that takes arrays in chunks as a whole (`exchange.py`), and what was made of it."""
 
     let: Let
     made: Any

@@ -20,7 +20,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.frontend.call.donation import given_of
 from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
-from flatweave.frontend.values.argument_values import python_value
+from flatweave.frontend.values.arguments import python_value
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.runtime.calls import Argument

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
-from flatweave.base.operand_owners import has_functions
-from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend import ALIASES, MODULES, public
 from flatweave.frontend.arrays.shapes import reshape
+from flatweave.frontend.arrays.sources import concat
 from flatweave.frontend.elements.scalars import clip
 from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import moveaxis, squeeze, stack
@@ -28,8 +28,8 @@ from flatweave.frontend.standard.norms import diagonal, outer, trace
 from flatweave.frontend.standard.searching import take, where
 from flatweave.frontend.values.array import METHODS, Array, Tracer, separate
 from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.values.exchange import has_functions
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.public_names import ALIASES, MODULES, public
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.gradients.forward import Forward
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse
 from flatweave.gradients.sinks import Carried, Sink, carry, carry_rows, is_ragged
 from flatweave.gradients.values import closed, element, generate, owned, part, read, shape_of, total
 from flatweave.ops import Concat, Generate, Locate, Map, Nest, Reshape, Span

@@ -10,8 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.gradients.activity import state_of
-from flatweave.gradients.forward import Forward
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse
 from flatweave.gradients.sinks import Along, Dim, Sink, flat, is_whole, spread, whole
 from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of
 from flatweave.ops import Reshape

@@ -20,8 +20,7 @@ from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.gradients import bodies, control, custom, folds, loops, moves
 from flatweave.gradients.activity import first_not_linear, is_active, spread
-from flatweave.gradients.forward import Forward
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse
 from flatweave.gradients.values import live, tangent_type, zero
 from flatweave.ops import (
     Callback,

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from flatweave.gradients.activity import components
 from flatweave.gradients.chains import Chain, ChainReverse
-from flatweave.gradients.forward import Forward
 from flatweave.gradients.known import (
     EXTREMES,
     extreme_permute,
@@ -22,7 +21,7 @@ from flatweave.gradients.known import (
     product_reverse,
     sum_scan,
 )
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse
 from flatweave.gradients.rewrites import as_loop, as_scan, as_segments, of_rank_one
 from flatweave.gradients.values import chosen, dtype_of, generate, read, read_inside, shape_of
 from flatweave.ops import Permute, Reduce, ReduceSegments, Scan

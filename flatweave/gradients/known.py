@@ -16,7 +16,7 @@ from functools import partial
 
 from flatweave.base.dtypes import DType, bool_, f32, i64
 from flatweave.gradients.control import either
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Reverse
 from flatweave.gradients.rewrites import ends_of_segments, next_of
 from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.gradients.forward import Forward
-from flatweave.gradients.reverse import Back, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse
 from flatweave.gradients.scalars import partials
 from flatweave.gradients.values import (
     cast_tangent,

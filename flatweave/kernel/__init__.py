@@ -14,27 +14,58 @@
 The language is Obsidian's (Svensson, Embedded Languages for Data-Parallel Programming, 2013).
 docs/kernel.md teaches it.
 
-The rooms, each on those before it:
+The files, each on those before it:
 
-    writing/     the code that is being written: its level, elements, launches
-    arrays/      pulls are functions and pushes are programs; loops; units of the level below
-    storage/     force, memory that changes, atomics, what a block waits for
-    algorithms/  reduce and scan, networks, work of warps, filters: written in the language
-    programs/    traced, built, simulated, called (@kernel), tuned
+    code, elements, checks      the code that is being written: its level, elements, launches
+    pulls, pushes, parts        pulls are functions and pushes are programs
+    loops, units, chunks        loops; units of the level below
+    stores, atomics             force, memory that changes, atomics, what a block waits for
+    operators, folds, networks, warps, chained_scans
+                                reduce and scan, networks, work of warps: written in the language
+    build, in_programs, called, tuning
+                                traced, built, simulated, called (@kernel), tuned
 """
 
-from flatweave.kernel.algorithms.folds import filter, reduce, scan, seq_scan
-from flatweave.kernel.algorithms.index_bits import (
-    flip_bit,
-    flip_bits_from,
-    flip_lsbs_to,
-    insert_zero,
-    low_bit,
-    one_bits,
-    zero_bits,
+from flatweave.kernel.atomics import (
+    atomic,
+    atomic_add,
+    atomic_and,
+    atomic_exchange,
+    atomic_inc,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
 )
-from flatweave.kernel.algorithms.look_back import acquire, chain, look_back, release, wait_until
-from flatweave.kernel.algorithms.networks import (
+from flatweave.kernel.called import Kernel, kernel
+from flatweave.kernel.chained_scans import acquire, chain, look_back, release, wait_until
+from flatweave.kernel.chunks import (
+    coalesce,
+    conc,
+    fix_size,
+    flatten,
+    padded,
+    rotate,
+    sequential,
+    shift_left,
+    shift_right,
+    split_up,
+    transpose,
+    unpair,
+)
+from flatweave.kernel.folds import filter, reduce, scan, seq_scan
+from flatweave.kernel.loops import (
+    cond,
+    for_all,
+    seq_for,
+    seq_iterate,
+    seq_reduce,
+    seq_until,
+    seq_while,
+    when,
+)
+from flatweave.kernel.networks import (
     bin_split,
     compose,
     fan,
@@ -51,53 +82,28 @@ from flatweave.kernel.algorithms.networks import (
     vee1,
     vee2,
 )
-from flatweave.kernel.algorithms.warps import (
-    shuffle,
-    shuffle_down,
-    shuffle_up,
-    shuffle_xor,
-    warp_reduce,
-    warp_scan,
-)
-from flatweave.kernel.arrays.chunks import (
-    coalesce,
-    conc,
-    fix_size,
-    flatten,
-    padded,
-    rotate,
-    sequential,
-    shift_left,
-    shift_right,
-    split_up,
-    transpose,
-    unpair,
-)
-from flatweave.kernel.arrays.loops import (
-    cond,
-    for_all,
-    seq_for,
-    seq_iterate,
-    seq_reduce,
-    seq_until,
-    seq_while,
-    when,
-)
-from flatweave.kernel.arrays.parts import (
+from flatweave.kernel.parts import (
     drop,
     even_odds,
     evens,
     every_nth,
     first,
+    flip_bit,
+    flip_bits_from,
+    flip_lsbs_to,
     halve,
+    insert_zero,
     last,
+    low_bit,
     odds,
+    one_bits,
     pair,
     reverse,
     split_at,
     take,
+    zero_bits,
 )
-from flatweave.kernel.arrays.pulls import (
+from flatweave.kernel.pulls import (
     Pull,
     gather,
     iterations,
@@ -109,8 +115,10 @@ from flatweave.kernel.arrays.pulls import (
     zip,
     zip_with,
 )
-from flatweave.kernel.arrays.pushes import Push, make_push, map, push, scatter
-from flatweave.kernel.arrays.units import (
+from flatweave.kernel.pushes import Push, make_push, map, push, scatter
+from flatweave.kernel.stores import Memory, barrier, fill, force, force_below, memory, unsafe_force
+from flatweave.kernel.tuning import Tuned, tune, variants
+from flatweave.kernel.units import (
     concat_p,
     generate,
     interleave_p,
@@ -124,28 +132,13 @@ from flatweave.kernel.arrays.units import (
     seq_concat,
     unpair_p,
 )
-from flatweave.kernel.programs.called import Kernel, kernel
-from flatweave.kernel.programs.tune import Tuned, tune, variants
-from flatweave.kernel.storage.atomics import (
-    atomic,
-    atomic_add,
-    atomic_and,
-    atomic_exchange,
-    atomic_inc,
-    atomic_max,
-    atomic_min,
-    atomic_or,
-    atomic_sub,
-    atomic_xor,
-)
-from flatweave.kernel.storage.stores import (
-    Memory,
-    barrier,
-    fill,
-    force,
-    force_below,
-    memory,
-    unsafe_force,
+from flatweave.kernel.warps import (
+    shuffle,
+    shuffle_down,
+    shuffle_up,
+    shuffle_xor,
+    warp_reduce,
+    warp_scan,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
 from flatweave.kernel_ir.hierarchy import BLOCK as Block

@@ -7,10 +7,20 @@ from enum import IntEnum
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, Action, KernelOp
+from flatweave.kernel_ir import IN_LANES, LEVEL_NAMES, Action, KernelOp
 from flatweave.kernel_ir.syntax import Shared
-from flatweave.terms.rules import function_misfits, operator_misfits, types_misfit
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Type, op, types_of
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Lambda,
+    Let,
+    Type,
+    function_misfits,
+    op,
+    operator_misfits,
+    types_misfit,
+    types_of,
+)
 from flatweave.terms.traverse import map_field, walk_lets
 
 # The levels of a machine: thread < warp < block < grid; what runs at each, and whose memory it

@@ -8,11 +8,20 @@ from enum import StrEnum
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, Action, KernelOp
+from flatweave.kernel_ir import IN_ROWS, ON_HOST, Action, KernelOp
 from flatweave.terms.build import Builder
 from flatweave.terms.control import If
-from flatweave.terms.rules import condition_misfits
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Part, Type, Var, op
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Const,
+    Lambda,
+    Part,
+    Type,
+    Var,
+    condition_misfits,
+    op,
+)
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
 # What the host program around the kernels does: memory, launches, failures.

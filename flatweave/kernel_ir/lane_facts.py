@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from flatweave.base.dtypes import DType
+from flatweave.kernel_ir import Gives, KernelOp
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
-from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Call, Lane, Lanes, StoreCompact, Sync, WarpIndex
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var

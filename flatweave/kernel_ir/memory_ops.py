@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flatweave.base.dtypes import DType, i64, u32, u64
-from flatweave.kernel_ir.op import (
+from flatweave.kernel_ir import (
     BY_LANE,
     EVERYWHERE,
     IN_LANES,
@@ -19,8 +19,18 @@ from flatweave.kernel_ir.op import (
     contents_misfit,
     dtype_in,
 )
-from flatweave.terms.rules import index_misfits, operator_misfits
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var, op, types_of
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Const,
+    Lambda,
+    Type,
+    Var,
+    index_misfits,
+    op,
+    operator_misfits,
+    types_of,
+)
 
 if TYPE_CHECKING:
     from flatweave.terms.batch import Env, Values

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.locks import Lock
+from flatweave.base.pretty import Note
 from flatweave.base.records import record
-from flatweave.kernel_ir.op import (
+from flatweave.kernel_ir import (
     BY_LANE,
     EVERYWHERE,
     IN_LANES,
@@ -40,8 +40,16 @@ from flatweave.kernel_ir.op import (
     Action,
     KernelOp,
 )
-from flatweave.terms.rules import function_misfits
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, types_of
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Lambda,
+    Type,
+    Var,
+    function_misfits,
+    op,
+    types_of,
+)
 
 
 @record

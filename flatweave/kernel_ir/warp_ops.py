@@ -9,9 +9,20 @@ import numpy as np
 
 from flatweave.base.dtypes import bool_, i64, u32, u64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.op import BY_LANE, IN_LANES, SAME, KernelOp, SimulatedWarp, dtype_in
-from flatweave.terms.rules import index_misfits, operator_misfits, starts_misfits, types_misfit
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, types_of
+from flatweave.kernel_ir import BY_LANE, IN_LANES, SAME, KernelOp, SimulatedWarp, dtype_in
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Lambda,
+    Type,
+    Var,
+    index_misfits,
+    op,
+    operator_misfits,
+    starts_misfits,
+    types_misfit,
+    types_of,
+)
 
 if TYPE_CHECKING:
     from flatweave.terms.batch import Env, Values

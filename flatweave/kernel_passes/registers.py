@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from flatweave.access import Value
 from flatweave.access.analyse import Values, kernel_values
-from flatweave.access.value import Value
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, WarpShared
 from flatweave.kernel_ir.memory_ops import ThreadMemory
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Lane, Load, Shared, Store, Unit
 from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.kernel_passes.distribute import BlockShape

@@ -19,15 +19,14 @@ from typing import Protocol
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
+from flatweave.kernel_ir import KernelOp
 from flatweave.kernel_ir.hierarchy import ForAll, Local, WarpShared
 from flatweave.kernel_ir.lane_facts import BITS, Variation, meets, missed, zeros_in
 from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Lanes, Load, Store, Sync
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var, constant, scalar_type
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
 MOST_LANES = 128

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access import variables_in
 from flatweave.access.analyse import kernel_values
-from flatweave.access.value import variables_in
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Alloc, Choice, Launch

@@ -12,26 +12,26 @@ from functools import partial
 from flatweave.algorithms.loops import long_fold
 from flatweave.array_ir.extents import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
-from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
+from flatweave.base.pretty import Note
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
-from flatweave.lower import by_row, call_kernel
-from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
-from flatweave.lower.host.in_place import adopt, given_to, reads_first, rewritten, tell_unused
-from flatweave.lower.kernel.builder import HostArray, HostScope
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower import calls
+from flatweave.lower.context import Lowering, Program, buffer_type, name_of
+from flatweave.lower.in_place import adopt, given_to, reads_first, rewritten, tell_unused
+from flatweave.lower.kernel_builder import HostArray, HostScope
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter import choose
 from flatweave.lower.scatter.plans import planned, refuse_unknown
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.split_folds import split_folds
-from flatweave.lower.sinks.kinds import lowered_sinks
 from flatweave.lower.sort import radix, short_rows
 from flatweave.lower.sweep.launches import lower_sweep
+from flatweave.lower.sweep.sinks import lowered_sinks
 from flatweave.lower.traverse import row_lookup
 from flatweave.ops import (
     ByRow,
@@ -219,11 +219,11 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             buffer = lowering.alloc(dtype, lowering.host.product(extents))
             bind(let.vars[0], HostArray(buffer, extents))
         case Suits():
-            bind(let.vars[0], by_row.suits(lowering, let.op))
+            bind(let.vars[0], calls.suits(lowering, let.op))
         case ByRow():
-            by_row.lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
+            calls.lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
         case Callback() | CallKernel():
-            call_kernel.lower_call(lowering, let, let.op)
+            calls.lower_call(lowering, let, let.op)
         case RadixSort():
             radix.lower_radix_sort(lowering, let)
         case SortRow():

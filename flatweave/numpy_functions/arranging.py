@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import whole
+from flatweave.numpy_functions import whole
 
 
 @fw.operation(any_dtype=True)

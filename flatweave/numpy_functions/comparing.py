@@ -7,7 +7,7 @@ from math import pi
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import each, operand, row_of, strong
+from flatweave.numpy_functions import each, operand, row_of, strong
 
 
 @fw.operation(static="equal_nan", elementwise=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import each, floating, operand, strong, whole
+from flatweave.numpy_functions import each, floating, operand, strong, whole
 
 
 @fw.operation(static="num endpoint dtype")

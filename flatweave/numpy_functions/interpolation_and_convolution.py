@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import along, each, floating, is_complex, operand, row_of
+from flatweave.numpy_functions import along, each, floating, is_complex, operand, row_of
 
 MODES = ("full", "same", "valid")
 

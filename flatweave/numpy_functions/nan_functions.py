@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import is_complex
+from flatweave.numpy_functions import is_complex
 from flatweave.numpy_functions.statistics import at_parts, middle, parts_of
 
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import strong
+from flatweave.numpy_functions import strong
 
 ELLIPSIS = "..."
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import along, is_complex, operand, row_of
+from flatweave.numpy_functions import along, is_complex, operand, row_of
 
 
 @fw.operation()

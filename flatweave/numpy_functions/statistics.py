@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
-from flatweave.numpy_functions.arguments import along, floating, lines, operand
+from flatweave.numpy_functions import along, floating, lines, operand
 
 
 @fw.operation(static="axis keepdims", axial=True)

@@ -17,8 +17,8 @@ import numpy as np
 
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
+from flatweave.operator_checks.in_kernels import MANY, Array, Lazy, Unknown, raveled
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import MANY, Array, Lazy, Unknown, raveled
 from flatweave.operator_checks.lazy_interp import STEPS
 from flatweave.operator_checks.sample import Sampler, Untried
 from flatweave.runtime.cache import facts, process_cache

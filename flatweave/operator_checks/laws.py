@@ -20,8 +20,8 @@ from operator import and_
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.fault import NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL, PARTS, Fault
 from flatweave.array_ir.interp import Interp
+from flatweave.array_ir.syntax import NOT_ASSOCIATIVE, NOT_COMMUTATIVE, NOT_NEUTRAL, PARTS, Fault
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import CompilerBug
 from flatweave.scalar import ops as scalar

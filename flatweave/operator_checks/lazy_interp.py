@@ -17,8 +17,7 @@ import numpy as np
 
 from flatweave.array_ir import operators
 from flatweave.base.dtypes import DType
-from flatweave.operator_checks.laws import Laws
-from flatweave.operator_checks.lazy_arrays import (
+from flatweave.operator_checks.in_kernels import (
     FAILED,
     MANY,
     Array,
@@ -31,6 +30,7 @@ from flatweave.operator_checks.lazy_arrays import (
     row_of,
     unraveled,
 )
+from flatweave.operator_checks.laws import Laws
 from flatweave.ops import (
     Callback,
     CallKernel,

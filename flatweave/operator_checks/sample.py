@@ -12,17 +12,17 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
-from flatweave.operator_checks.in_kernels import FirstBlocks
-from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.lazy_arrays import (
+from flatweave.operator_checks.in_kernels import (
     FAILED,
     Array,
+    FirstBlocks,
     Unknown,
     elements,
     read,
     row_of,
     unraveled,
 )
+from flatweave.operator_checks.laws import Broken
 from flatweave.operator_checks.lazy_interp import STEPS, LazyInterp
 from flatweave.ops import CallKernel, Generate, Map, Nest, Permute, Reduce, ReduceSegments, Scan
 from flatweave.terms.batch import Env, Value, Values

@@ -17,9 +17,17 @@ from flatweave.ops.calls import (
     KernelProgram,
     Returned,
 )
-from flatweave.ops.folds import Filter, Fold, Locate, Reduce, ReduceSegments, Scan
+from flatweave.ops.folds import (
+    CombineRows,
+    CombineSegments,
+    Filter,
+    Fold,
+    Locate,
+    Reduce,
+    ReduceSegments,
+    Scan,
+)
 from flatweave.ops.nests import HOST_BODIES, ByRow, Nest, Span, Suits
-from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sorts import RadixSort, Sort, SortRow, SortRows
 from flatweave.ops.sweep import Combine, Compact, Prefix, Sink, SinkOp, Store, Sweep
 from flatweave.ops.writes import (

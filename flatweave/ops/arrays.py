@@ -14,21 +14,27 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault, index_fault
+from flatweave.array_ir.syntax import Fault, index_fault
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.sweep import Sink, SinkOp
-from flatweave.terms.rules import (
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Op,
+    Type,
+    Var,
     array_type,
     condition_misfits,
     function_misfits,
     index_misfits,
     is_alike,
+    op,
     row_type,
     types_misfit,
     under,
 )
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op
 
 if TYPE_CHECKING:
     from flatweave.array_ir.interp import Interp

@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.fault import INDEX, Fault, index_fault
+from flatweave.array_ir.syntax import INDEX, Fault, index_fault
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.host_functions import FUNCTIONS, LOCAL, Function, HostCall, Operand
-from flatweave.base.plan import Plan
+from flatweave.base.plan import FUNCTIONS, LOCAL, Function, HostCall, Operand, Plan
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.terms.build import index
 from flatweave.terms.control import with_extents
-from flatweave.terms.rules import condition_misfits, function_misfits, index_misfits, types_misfit
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Part, Type, Var, op, types_of
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Let,
+    Op,
+    Part,
+    Type,
+    Var,
+    condition_misfits,
+    function_misfits,
+    index_misfits,
+    op,
+    types_misfit,
+    types_of,
+)
 from flatweave.terms.traverse import Substitution
 
 if TYPE_CHECKING:
@@ -159,7 +172,7 @@ def _varying(shape: Sequence[Atom]) -> tuple[bool, ...]:
 
 @op
 class Callback(Op):
-    """Calls a function of `base/host_functions.py`; only the host body may hold it.
+    """Calls a function of `base/plan.py`; only the host body may hold it.
 
     `row` may have the number of the user's element, of a call for many rows an array of those.
     """

@@ -10,8 +10,20 @@ import numpy as np
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.library_products import LARGE
 from flatweave.terms.control import For, If, While
-from flatweave.terms.rules import array_type, function_misfits, index_misfits, under
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, op
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Let,
+    Op,
+    Type,
+    Var,
+    array_type,
+    function_misfits,
+    index_misfits,
+    op,
+    under,
+)
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.terms.operators import steps_back
-from flatweave.terms.rules import array_type, function_misfits, types_misfit
-from flatweave.terms.syntax import Atom, Lambda, Op, op
+from flatweave.terms.syntax import Atom, Lambda, Op, array_type, function_misfits, op, types_misfit
 
 if TYPE_CHECKING:
     from flatweave.array_ir.interp import Interp

@@ -9,7 +9,7 @@ sink takes the next results of the body:
     compact k                        flag, x.. -> the x where flag holds, and their number
     combine fn neutral               v.. -> their reduction
 
-Sinks that combine segments are in `segments.py`, those that write into arrays in `writes.py`.
+Sinks that combine segments are in `folds.py`, those that write into arrays in `writes.py`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,24 @@ import numpy as np
 from flatweave.array_ir import operators
 from flatweave.base.dtypes import i64
 from flatweave.terms.build import FALSE
-from flatweave.terms.rules import (
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Op,
+    Part,
+    Var,
     condition_misfits,
+    constant,
     function_misfits,
     index_misfits,
+    op,
     operator_misfits,
     scalar_type,
     starts_misfits,
     types_misfit,
+    types_of,
 )
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Var, constant, op, types_of
 
 if TYPE_CHECKING:
     from flatweave.array_ir.interp import Interp

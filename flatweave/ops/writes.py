@@ -12,15 +12,22 @@ from flatweave.array_ir import operators
 from flatweave.base.dtypes import i64
 from flatweave.ops.sweep import Sink, SinkOp, zeros
 from flatweave.terms.build import index
-from flatweave.terms.rules import (
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Op,
+    Type,
+    Var,
     array_type,
     index_misfits,
     is_alike,
+    op,
     operator_misfits,
     scalar_type,
     types_misfit,
+    types_of,
 )
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
 
 if TYPE_CHECKING:
     from flatweave.array_ir.interp import Interp

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Set
 
 from flatweave.array_ir.extents import Extents
 from flatweave.array_ir.syntax import Program
-from flatweave.base.diagnostics import Note
+from flatweave.base.pretty import Note
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.frontend.call.compiled import Stages
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.text import print_kernel
+from flatweave.kernel_ir.units import print_kernel
 from flatweave.profiler.facts import (
     Moved,
     belongs_to,

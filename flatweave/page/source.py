@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted

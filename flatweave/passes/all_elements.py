@@ -21,8 +21,7 @@ from flatweave.ops import Compact, Index, Prefix, ScatterStore, Sink, Store, Swe
 from flatweave.passes.rewrite import LocalNames, Rewriter, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, needed_for
 
 

@@ -41,18 +41,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT
+from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Reshape, Sweep
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import crossings, divides_position, factors_of, goes_along
-from flatweave.passes.rewrite import is_ordered, rewrite
+from flatweave.passes.rewrite import array_pass, is_ordered, rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import Substitution, free_vars
 
 

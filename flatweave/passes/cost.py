@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flatweave.base.diagnostics import Note
+from flatweave.base.pretty import Note
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
@@ -25,8 +25,7 @@ from flatweave.ops import (
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16

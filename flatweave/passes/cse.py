@@ -24,11 +24,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT, TRACED
+from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Reshape
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import emit, rewrite
+from flatweave.passes.rewrite import array_pass, emit, rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.operators import alike
 from flatweave.terms.syntax import Atom, Lambda, Let, Op

@@ -18,11 +18,10 @@ Leaves alone what has an effect: a check.
 
 from __future__ import annotations
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT, TRACED
+from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Combine, Compact, Fold, RadixSort, Sink, Sort, SortRow, SortRows, Sweep
-from flatweave.passes.array_pass import array_pass
+from flatweave.passes.rewrite import array_pass
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var

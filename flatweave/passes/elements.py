@@ -5,8 +5,7 @@
     s: f32 = reduce (add) [0.0f32] [sq]                         in mul v v) (add) [0.0f32]
 
 A *pull* is an array as a function of its indices (Obsidian's pull array, Accelerate's delayed
-array): nothing is stored. What needs storage inside an element function (scan, filter, scatter, a
-loop over arrays) cannot be a pull and raises Unsupported.
+array): nothing is stored. A scan, filter, scatter or loop over arrays has to be: Unsupported.
 """
 
 from __future__ import annotations
@@ -34,12 +33,22 @@ from flatweave.ops import (
 )
 from flatweave.passes.cost import FEW, INNER_LOOP
 from flatweave.passes.monoid import monoid
-from flatweave.passes.nests.small_sorts import Sorted
+from flatweave.passes.nests.lift import Sorted
 from flatweave.passes.rewrite import tested
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Op,
+    Type,
+    Var,
+    array_type,
+    constant,
+)
 from flatweave.terms.traverse import free_vars
 
 

@@ -52,17 +52,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, sizes_overflow
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT
+from flatweave.array_ir.syntax import FLAT, NEGATIVE, OVERFLOW, Program, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import STORING, cost_of_result
 from flatweave.passes.dce import live_body
 from flatweave.passes.monoid import with_initial
-from flatweave.passes.rewrite import every_holds, hold, numbered, rewrite
+from flatweave.passes.rewrite import array_pass, every_holds, hold, numbered, rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var

@@ -40,20 +40,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from flatweave.access import NOTHING, Modified, Value
 from flatweave.access.analyse import Accesses
-from flatweave.access.value import NOTHING, Modified, Value
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT
+from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Sweep
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import rewrite
+from flatweave.passes.rewrite import array_pass, rewrite
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, If
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import free_vars
 
 ZERO = index(0)

@@ -44,8 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import SWEPT
+from flatweave.array_ir.syntax import SWEPT, Program
 from flatweave.ops import (
     HOST_BODIES,
     Combine,
@@ -57,9 +56,8 @@ from flatweave.ops import (
     Sweep,
 )
 from flatweave.passes import all_elements
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, STORING, cost_of_body
-from flatweave.passes.rewrite import STREAMS, atoms_used, is_ordered, read_elsewhere
+from flatweave.passes.rewrite import STREAMS, array_pass, atoms_used, is_ordered, read_elsewhere
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field

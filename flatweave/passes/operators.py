@@ -10,14 +10,13 @@ from math import prod
 import numpy as np
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.base.dtypes import DType, bool_, f32, f64
 from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms import batch
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant, scalar_type
 from flatweave.terms.traverse import free_vars, walk_lets
 
 

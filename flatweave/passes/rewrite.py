@@ -1,28 +1,31 @@
-"""Rebuilding a program let by let: what the passes share.
-
-A pass gives a rule. The rule sees each op after its operands were renamed, with the builder of the
-op's body, and returns the atoms that replace its results, or None to keep the op. Scalar work is
-folded and shared on the way, and reads that are known to be inside lose their checks, so a pass
-returns a program in canonical form.
-
-At the end is what several passes ask of a sweep.
-"""
+"""What the passes share: the forms they take and give, and rebuilding a program let by let."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from flatweave.array_ir.fault import INDEX
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import INDEX, Form, Program
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.base.host_functions import STACKED
+from flatweave.base.errors import CompilerBug
+from flatweave.base.plan import STACKED
+from flatweave.base.pretty import Note, listed
 from flatweave.ops import Callback, Check, Combine, Fold, Generate, Index, Map, Sweep, Weave
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, Names, branch, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import (
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Op,
+    Var,
+    array_type,
+    constant,
+    scalar_type,
+)
 from flatweave.terms.traverse import (
     Substitution,
     atoms_in,
@@ -31,6 +34,104 @@ from flatweave.terms.traverse import (
     map_field,
     walk_lets,
 )
+
+# -- array pass -----------------------------------------------------------------------------------
+#
+# How a pass declares the form it takes, and the form it gives.
+#
+#     @array_pass(takes=(SWEPT,), gives=FLAT)      SWEPT in, FLAT out
+#     @array_pass(takes=(TRACED, FLAT))            whatever form of these it takes, it gives
+#
+# These two determine the possible orders of passes, and which passes are optional: those that give
+# a form that includes every program they take.
+
+
+Rewrite = Callable[[Program], Program]
+Explain = Callable[[Program], list[Note]]
+About = Callable[[Op], bool]
+
+
+class ArrayPass:
+    """A pure function from program to program, with its forms.
+
+    `explain` tells users what the pass decides about a program. A program without an operation that
+    the pass is `about` is returned unchanged, at the price of a look at each let.
+    """
+
+    __name__: str
+
+    def __init__(
+        self, rewrite: Rewrite, takes: tuple[Form, ...], gives: Form | None,
+        explain: Explain | None, about: About | None,
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, rewrite)
+        self.rewrite = rewrite
+        self.takes = takes
+        self.gives = gives
+        self.explain = explain
+        self.about = about
+
+    def __call__(self, program: Program) -> Program:
+        if self.about is not None and not any(self.about(let.op) for let in walk_lets(program.fn)):
+            return program
+        return self.rewrite(program)
+
+    def accepts(self, form: Form) -> bool:
+        """Whether every program of a form is one that the pass takes."""
+        return any(form.is_within(taken) for taken in self.takes)
+
+    def form_after(self, form: Form) -> Form:
+        """The form of its result for a program of this form, which it accepts."""
+        return self.gives or form
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a program that the pass takes can go on without it."""
+        return self.gives is None or all(form.is_within(self.gives) for form in self.takes)
+
+    def keeps_within(self, form: Form) -> bool:
+        """Whether its result is of this form whenever its argument is."""
+        return self.gives is None or self.gives.is_within(form)
+
+
+def array_pass(
+    *, takes: tuple[Form, ...], gives: Form | None = None, explain: Explain | None = None,
+    about: About | None = None,
+) -> Callable[[Rewrite], ArrayPass]:  # fmt: skip
+    """Declare a pass; without `gives` it gives the form that it took, and without `about` it may
+    change any program."""
+    return lambda rewrite: ArrayPass(rewrite, takes, gives, explain, about)
+
+
+def check_order(passes: Iterable[ArrayPass], first: Form, last: Form | None = None) -> None:
+    """Raise CompilerBug unless passes can follow one another, from one form to another."""
+    form, giver = first, "The program has"
+    for step in passes:
+        if not step.accepts(form):
+            taken = listed([each.name for each in step.takes], "or")
+            raise CompilerBug(f"{giver} {form.name} form, but {step.__name__} takes {taken} form.")
+        if step.gives is not None:
+            form, giver = step.gives, f"{step.__name__} gives"
+    if last is not None and not form.is_within(last):
+        raise CompilerBug(f"{giver} {form.name} form, but {last.name} form is lowered.")
+
+
+def leading_to(last: Form, passes: Iterable[ArrayPass]) -> tuple[ArrayPass, ...]:
+    """The passes without the optional ones whose result is not of this form."""
+    return tuple(step for step in passes if step.keeps_within(last) or not step.is_optional)
+
+
+# -- rewrite --------------------------------------------------------------------------------------
+#
+# Rebuilding a program let by let: what the passes share.
+#
+# A pass gives a rule. The rule sees each op after its operands were renamed, with the builder of
+# the op's body, and returns the atoms that replace its results, or None to keep the op. Scalar work
+# is folded and shared on the way, and reads that are known to be inside lose their checks, so a
+# pass returns a program in canonical form.
+#
+# At the end is what several passes ask of a sweep.
+
 
 Rule = Callable[[Builder, Op, Let], Sequence[Atom] | None]
 

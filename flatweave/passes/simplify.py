@@ -28,17 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT, TRACED
+from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import bool_
 from flatweave.ops import Check, Generate, Index, Permute, Scatter
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import Rewriter
+from flatweave.passes.rewrite import Rewriter, array_pass
 from flatweave.terms.build import FALSE, TRUE, Builder, Names, lambda_of
 from flatweave.terms.control import Apply
 from flatweave.terms.inequalities import is_index
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, array_type
 
 
 @array_pass(takes=(TRACED, FLAT))

@@ -65,16 +65,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT
+from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Fold, Index, Store, Sweep
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.branches.library_products import operands_of
 from flatweave.passes.cost import FEW, LONG, STORING, cost_of_body
+from flatweave.passes.library_products import operands_of
 from flatweave.passes.nests.segments import first_of
-from flatweave.passes.rewrite import Rewriter
+from flatweave.passes.rewrite import Rewriter, array_pass
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of

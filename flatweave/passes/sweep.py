@@ -31,8 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import SWEPT, TRACED
+from flatweave.array_ir.syntax import SWEPT, TRACED, Program
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import NestingError
 from flatweave.ops import (
@@ -68,7 +67,6 @@ from flatweave.ops import (
     Suits,
     Sweep,
 )
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import is_cheap_key
 from flatweave.passes.elements import (
     Pull,
@@ -83,11 +81,11 @@ from flatweave.passes.elements import (
 )
 from flatweave.passes.monoid import monoid, with_initial
 from flatweave.passes.nests.hard import is_hard
+from flatweave.passes.rewrite import array_pass
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, branch, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, array_type, constant
 from flatweave.terms.traverse import map_field, walk_lets
 
 PARTS_OF_A_ROW = 4

@@ -52,15 +52,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from flatweave.access import Value
 from flatweave.access.analyse import Accesses
-from flatweave.access.value import Value
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT
+from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Locate, Prefix, Sweep
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.rewrite import Rewriter
+from flatweave.passes.rewrite import Rewriter, array_pass
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast

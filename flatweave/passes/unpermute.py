@@ -29,16 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import TRACED
+from flatweave.array_ir.syntax import TRACED, Program
 from flatweave.ops import Generate, Permute, Scatter, Sort
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import segments
 from flatweave.passes.operators import is_exact
-from flatweave.passes.rewrite import rewrite
+from flatweave.passes.rewrite import array_pass, rewrite
 from flatweave.terms.build import Builder
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Let, Op
+from flatweave.terms.syntax import Atom, Let, Op, array_type
 
 
 @array_pass(takes=(TRACED,), about=lambda op: isinstance(op, Scatter))

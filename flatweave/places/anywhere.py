@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.frontend.call.compiled import Compiled, Donated, Entry, rebuilt

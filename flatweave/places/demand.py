@@ -16,7 +16,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.recording import unseen
 from flatweave.base.records import fields, record
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.jit import jit
 from flatweave.ops import Generate, Map, Sort
 from flatweave.runtime.devices.arrays import ARRAYS

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from flatweave.array_ir.extents import Extents, bytes_of, extents_of
 from flatweave.array_ir.syntax import Program
-from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.dtypes import i64
+from flatweave.base.pretty import Note, StoredArray
 from flatweave.base.recording import unseen
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Launch
 from flatweave.ops import ByRow, Callback, CallKernel, Index, RadixSort, SortRow, SortRows, Sweep
-from flatweave.profiler.sums import Group
+from flatweave.profiler.profile import Group
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 

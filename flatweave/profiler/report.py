@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from flatweave.array_ir.extents import Extents, extents_of
-from flatweave.base.diagnostics import Note
-from flatweave.base.pretty import counted, duration, indent, listed, size
+from flatweave.base.pretty import Note, counted, duration, indent, listed, size
 from flatweave.base.records import replace
 from flatweave.frontend.call.compiled import Stages
 from flatweave.ops import (

@@ -18,8 +18,7 @@ from flatweave.kernel_ir.host import Role
 from flatweave.places.anywhere import HOST, KINDS
 from flatweave.places.demand import rates
 from flatweave.profiler.facts import Facts, PassFacts, facts_of
-from flatweave.profiler.profile import Profile
-from flatweave.profiler.sums import Group, KernelSum
+from flatweave.profiler.profile import Group, KernelSum, Profile
 
 # The rows of a profile: sums with other facts.
 #

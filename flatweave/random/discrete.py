@@ -22,7 +22,7 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import while_loop
 from flatweave.frontend.trace.extents import product, scalar_i64, shape_of
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.arguments import dtype_of
 from flatweave.random.keys import drawn, turns_of
 
 SMALL_MEAN = 10.0  # below it a count takes about as many products as it is high

@@ -20,8 +20,8 @@ from flatweave.frontend.standard.arrangement import in_turn
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import scalar_i64, shape_of
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
+from flatweave.frontend.values.arguments import dtype_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.promotion import dtype_of
 from flatweave.random.generators import Generator, Philox, Threefry, Words
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom

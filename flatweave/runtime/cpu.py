@@ -15,9 +15,8 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import CompilerBug
-from flatweave.base.host_functions import LIBRARIES, HostCall
 from flatweave.base.library_products import loop_of
-from flatweave.base.plan import Plan, Result, Status
+from flatweave.base.plan import LIBRARIES, HostCall, Plan, Result, Status
 from flatweave.runtime.execute import (
     LONGEST,
     KernelTable,

@@ -25,16 +25,17 @@ from llvmlite import binding
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.locks import LLVM, Lock, wait_at_fork
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep_stack import Work, on_deep_stack
-from flatweave.runtime.llvm_passes import (
+from flatweave.runtime.lazy_import import Work, on_deep_stack
+from flatweave.runtime.processor import (
     LIGHT,
     RAW,
+    Processor,
     emit_object,
     optimised,
+    processor,
     target_machine,
     wait_until_outside,
 )
-from flatweave.runtime.processor import Processor, processor
 from flatweave.runtime.support import CALLS, MAKERS, SUPPORT, Code, keep_for_ever, support
 from flatweave.runtime.systems import System, cpu_facts, library, symbol_address, system
 

@@ -15,7 +15,7 @@
 ;   21 the calls of libraries and users: the Python function that makes them, then for each its loop, or 0
 ;   22 where the sites of the kernel that runs begin; 0 for the host program
 ;   23 how many of the threads run at once (launch.ll, Note [Crowds])
-; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/rows.py).
+; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/rows.py).
 
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)

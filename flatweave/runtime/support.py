@@ -16,9 +16,8 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import BUFFERS, Lock, in_every_child, wait_at_fork
 from flatweave.base.records import record
 from flatweave.runtime.cache import facts, is_current, name_on_disk, process_cache
-from flatweave.runtime.deep_stack import Work, on_deep_stack, started
 from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, image_of, to_bytes
-from flatweave.runtime.lazy_import import llvm
+from flatweave.runtime.lazy_import import Work, llvm, on_deep_stack, started
 from flatweave.runtime.systems import symbol_address, system
 
 # The support code of this process: allocator, launches, workers; every other code calls it.

@@ -3,9 +3,8 @@
 One table has a row for each function: its types, meaning in NumPy, spelling in C, laws and cost.
 Every stage and target reads that table; LLVM's texts are in `codegen/llvm/math`.
 
-    function.py      what one row states; conversions between dtypes
+    function.py      what one row states; its C spelling and C functions; conversions of dtypes
     arithmetic.py    rows: arithmetic, elementary functions, floats of 16 bits
-    bits.py          rows: logic, shifts, comparisons, choice, counting bits
-    ops.py           THE TABLE of all rows; result types and values
-    c_text.py        C spellings and their C functions
+    ops.py           rows: logic, shifts, comparisons, choice, counting bits; and THE TABLE of all
+                     rows; result types and values
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flatweave.scalar import c_text as c
+from flatweave.scalar import function as c
 from flatweave.scalar.function import Meaning, ScalarFn, Values
 
 # Rows of arithmetic: sums, products, quotients, order and rounding.

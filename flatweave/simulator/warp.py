@@ -28,8 +28,7 @@ from flatweave.kernel_ir.memory_ops import (
     ThreadMemory,
 )
 from flatweave.kernel_ir.warp_ops import ShuffleLanes
-from flatweave.simulator.access import Updater
-from flatweave.simulator.control import Event, Steps
+from flatweave.simulator.control import Event, Steps, Updater
 from flatweave.simulator.memory import Buffer, Misuse, Private, is_same
 from flatweave.simulator.order import Agent
 from flatweave.simulator.schedules import TOGETHER, Progress

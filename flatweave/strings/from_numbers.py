@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from flatweave.strings.powers import LEAST_TEN, LEAST_TWO, tens, twos
 from flatweave.strings.strings import Strings, made
+from flatweave.strings.to_numbers import LEAST_TEN, LEAST_TWO, tens, twos
 
 TENS = np.array([10**k for k in range(20)], np.uint64)
 SCIENTIFIC = (-4, 16)

@@ -7,7 +7,11 @@ imported when the first of its names is asked for (`runtime/lazy_import.py`).
 from flatweave.tables import missing as missing
 from flatweave.tables import missing_order as missing_order
 from flatweave.tables import verbs as verbs
-from flatweave.tables.counts import (
+from flatweave.tables.groups import Groups, group_by
+from flatweave.tables.intervals import nearest, neighbors, overlaps
+from flatweave.tables.joins import Join, join, join_asof
+from flatweave.tables.nullable import Nullable, is_none
+from flatweave.tables.numbering import (
     n_unique,
     run_lengths,
     segment_max,
@@ -16,10 +20,6 @@ from flatweave.tables.counts import (
     segment_sum,
     value_counts,
 )
-from flatweave.tables.groups import Groups, group_by
-from flatweave.tables.intervals import nearest, neighbors, overlaps
-from flatweave.tables.joins import Join, join, join_asof
-from flatweave.tables.nullable import Nullable, is_none
 from flatweave.tables.recurrence import recurrence
 from flatweave.tables.selection import (
     argpartition,

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flatweave as fw
-from flatweave.tables.counts import n_unique
 from flatweave.tables.keys import coded, column, columns, decoded, one_length, plain, restored
 from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
-from flatweave.tables.numbering import firsts, numbered, offsets_of
+from flatweave.tables.numbering import firsts, n_unique, numbered, offsets_of
 from flatweave.tables.selection import worst
 
 TRUSTED = ("index", "offsets", "sorted")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
-from flatweave.tables.counts import run_lengths
 from flatweave.tables.nullable import Nullable, with_offsets
+from flatweave.tables.numbering import run_lengths
 from flatweave.tables.selection import rank, softmax, top_k, worst
 
 __all__ = [

@@ -3,11 +3,11 @@
 Here is whatever holds for terms of either IR: how they are built, printed, parsed, walked and
 verified, and what is known of integers by how they are computed.
 
-    syntax.py, control.py     terms; traverse.py walks them, batch.py evaluates many at once
+    syntax.py, control.py     terms; traverse.py walks and verifies them, batch.py evaluates many
     build.py                  the Builder, with body_facts.py and folding.py
     bounds.py                 the least and greatest value; inequalities.py: whether a >= b
     operators.py              functions as operators: alike, by components, undone
-    print.py, parse.py, verify.py, rules.py
+    print.py, parse.py        their text
 """
 
 from flatweave.runtime.lazy_import import lazy_modules

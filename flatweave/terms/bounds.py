@@ -9,8 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Op, Var
+from flatweave.terms.syntax import Atom, Const, Op, Var, scalar_type
 
 # Sums of integers: terms, how often each is added, and a constant.
 #

@@ -6,8 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.scalar import ops as scalar
-from flatweave.terms.rules import condition_misfits, function_misfits, types_misfit
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Lambda,
+    Op,
+    Type,
+    Var,
+    condition_misfits,
+    function_misfits,
+    op,
+    types_misfit,
+    types_of,
+)
 
 
 @op

@@ -11,7 +11,6 @@ from flatweave.base.dtypes import DType, bool_, f32, f64, u8
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import scalar_type
 from flatweave.terms.syntax import (
     ArrayType,
     Atom,
@@ -23,6 +22,7 @@ from flatweave.terms.syntax import (
     Type,
     Var,
     constant,
+    scalar_type,
 )
 from flatweave.terms.traverse import makers
 

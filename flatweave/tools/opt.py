@@ -16,14 +16,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.syntax import Program, parse_program, print_program
-from flatweave.array_ir.verify import FLAT, FORMS, Form, form_of_text, verify
+from flatweave.array_ir.syntax import (
+    FLAT,
+    FORMS,
+    Form,
+    Program,
+    form_of_text,
+    parse_program,
+    print_program,
+    verify,
+)
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
-from flatweave.kernel_ir.text import parse_unit, print_unit
-from flatweave.kernel_ir.verify import verify as verify_unit
+from flatweave.kernel_ir.units import parse_unit, print_unit
+from flatweave.kernel_ir.units import verify as verify_unit
 from flatweave.lower.program import lower
-from flatweave.passes.array_pass import check_order
+from flatweave.passes.rewrite import check_order
 from flatweave.pipeline import PASSES
 from flatweave.targets import TARGETS
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from flatweave.base.records import replace
 from flatweave.lower.schedule.plan import SweepPlan, parse_plans, print_plans
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.steps import (
     BY_PANELS,
     Axis,
     Bind,

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flatweave.array_ir.fault import Fault
-from flatweave.array_ir.syntax import print_program
+from flatweave.array_ir.syntax import Fault, print_program
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, UserError
-from flatweave.base.phase_timer import shown
 from flatweave.base.pretty import counted, duration, indent, table
+from flatweave.base.recording import shown
 from flatweave.base.records import record, replace
 from flatweave.base.schedule import ALWAYS, NEVER, SWEEP, ByGain, Schedule, Thresholds
 from flatweave.base.source import user_location

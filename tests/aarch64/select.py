@@ -14,9 +14,9 @@ from pathlib import Path
 from llvmlite import binding
 
 from flatweave.array_ir.syntax import parse_program
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
-from flatweave.lower.machine.machine import cpu
+from flatweave.codegen.llvm.unit import emit
+from flatweave.lower.machine import cpu
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
 

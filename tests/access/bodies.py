@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flatweave.access.value import Modified, factors_of
+from flatweave.access import Modified, factors_of
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops import Index
 from flatweave.scalar import ops as scalar

@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from flatweave.access import NOTHING, replaced
 from flatweave.access.analyse import Accesses, find_offset
-from flatweave.access.value import NOTHING, replaced
 from flatweave.passes.telescope import shortened_sum
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index

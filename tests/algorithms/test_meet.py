@@ -7,8 +7,7 @@ from flatweave.algorithms.operator import addition, by_first_warp, meet, meet_al
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.lane_facts import Variation
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Store, WarpIndex
-from flatweave.kernel_ir.text import print_kernel
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import print_kernel, verify
 from flatweave.simulator.run import run
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Lambda

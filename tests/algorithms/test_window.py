@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import InOrder, LateBlock, ReverseBlocks, Shuffled, StalledBlock
 from flatweave.terms.traverse import walk_lets

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.algorithms.words import AGGREGATE, COUNT_BITS, PREFIX, packing_of
+from flatweave.algorithms.block_scans import AGGREGATE, COUNT_BITS, PREFIX, packing_of
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i8, i16, i32, i64, u8, u16
 from flatweave.codegen import cuda
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.simulator.control import Runner
 from flatweave.terms.batch import Env
 from flatweave.terms.build import Builder

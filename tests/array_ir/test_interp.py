@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.interp import run
+from flatweave.array_ir.syntax import Fault
 from flatweave.base.dtypes import bool_, f32, i32, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops import (

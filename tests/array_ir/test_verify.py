@@ -3,8 +3,16 @@
 import hypothesis
 import pytest
 
-from flatweave.array_ir.syntax import Program, parse_program
-from flatweave.array_ir.verify import FLAT, SWEPT, TRACED, Form, form_of_text, verify
+from flatweave.array_ir.syntax import (
+    FLAT,
+    SWEPT,
+    TRACED,
+    Form,
+    Program,
+    form_of_text,
+    parse_program,
+    verify,
+)
 from flatweave.base.dtypes import f32, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops import Map, Reduce

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.base import phase_timer
+from flatweave.base import recording
 from flatweave.base.config import config
-from flatweave.base.phase_timer import PhaseTimer
+from flatweave.base.recording import PhaseTimer
 from flatweave.runtime import native
 
 CLEAR = "\r\x1b[K"
@@ -67,7 +67,7 @@ def call(by: float) -> None:
 
 def test_a_terminal_shows_the_function_its_line_and_its_kernels(slow, monkeypatch):
     """The line is written again as kernels are made, and erased at the end."""
-    monkeypatch.setattr(phase_timer, "PATIENCE", 0.1)
+    monkeypatch.setattr(recording, "PATIENCE", 0.1)
     with terminal() as text:
         call(2.5)
         lines = text().split(CLEAR)
@@ -76,14 +76,14 @@ def test_a_terminal_shows_the_function_its_line_and_its_kernels(slow, monkeypatc
     assert lines[0] == lines[-1] == ""
     assert lines[1].startswith(f"flatweave: compiling spread ({place})")
     assert any(re.search(r", \d of [1-9] kernels, \d s$", line) for line in lines), lines
-    assert not phase_timer._SHOWN
+    assert not recording._SHOWN
 
 
 def test_the_line_is_written_again_when_it_changes(monkeypatch):
     """As kernels are made; the same text is not written twice, and one line is shown at a time."""
-    monkeypatch.setattr(phase_timer, "PATIENCE", 0.0)
+    monkeypatch.setattr(recording, "PATIENCE", 0.0)
     timer = PhaseTimer("search")
-    shown, others = phase_timer.shown(timer), phase_timer.shown(PhaseTimer("other"))
+    shown, others = recording.shown(timer), recording.shown(PhaseTimer("other"))
     with terminal() as text, shown as look, others as other:
         look()
         other()
@@ -100,7 +100,7 @@ def test_the_line_is_written_again_when_it_changes(monkeypatch):
         "flatweave: compiling search, 0 of 3 kernels",
         "flatweave: compiling search, 2 of 3 kernels",
     ]
-    assert not phase_timer._SHOWN
+    assert not recording._SHOWN
 
 
 def test_nothing_is_said_of_what_is_compiled_soon(slow):
@@ -112,7 +112,7 @@ def test_nothing_is_said_of_what_is_compiled_soon(slow):
 
 def test_nothing_is_said_where_nobody_looks(slow, monkeypatch, capfd):
     """Not into a file, nor a pipe."""
-    monkeypatch.setattr(phase_timer, "PATIENCE", 0.1)
+    monkeypatch.setattr(recording, "PATIENCE", 0.1)
     call(4.5)
 
     assert capfd.readouterr().err == ""
@@ -120,8 +120,8 @@ def test_nothing_is_said_where_nobody_looks(slow, monkeypatch, capfd):
 
 def test_a_terminal_that_is_gone_does_not_matter(slow, monkeypatch):
     """The compilation goes on."""
-    monkeypatch.setattr(phase_timer, "PATIENCE", 0.0)
-    monkeypatch.setattr(phase_timer, "_is_terminal", lambda: True)
+    monkeypatch.setattr(recording, "PATIENCE", 0.0)
+    monkeypatch.setattr(recording, "_is_terminal", lambda: True)
     monkeypatch.setattr(sys, "stderr", Gone())
     call(5.5)
 

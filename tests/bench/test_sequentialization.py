@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from bench.sequentialization import BINS, BLOCK, FACTORS, cases, kernel_of
 from bench.sequentialization import counts_of as _counts_of
-from flatweave.lower.machine.machine import CUDA, OPENCL
+from flatweave.lower.machine import CUDA, OPENCL
 
 CASES = {name: (block, args, wanted) for name, block, args, wanted in cases()}
 RESULTS = Path(__file__).parents[2] / "bench/results/2026-11-22-sequentialization-counts.md"

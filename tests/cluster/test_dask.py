@@ -43,7 +43,7 @@ def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
     """The indices that a chunk reads, the runs of a sort, copies of a histogram."""
     monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
     monkeypatch.setattr("flatweave.cluster.on_dask.TASK_BYTES", 0)
-    monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 0)
+    monkeypatch.setattr("flatweave.cluster.executor.AT_CLIENT", 0)
     for name in ("places of places", "sorted by key", "histogram", "three neighbours"):
         agree(name, OnDask(client), 19)
 

@@ -8,7 +8,7 @@ import pytest
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import f64, i64
 from flatweave.cluster.executor import Chunk, Job, Rows
-from flatweave.cluster.sources.files import Region, Stored
+from flatweave.cluster.files import Region, Stored
 from flatweave.frontend.values.chunked import Held
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.cluster.executor import WIDTH, Tree
 from flatweave.cluster.in_process import InProcess
-from flatweave.cluster.partial_results import WIDTH, Tree
 from flatweave.frontend.call.contexts import PLACE
 from tests.cluster.programs import agree
 
@@ -119,7 +119,7 @@ def test_scans_down_columns_as_machine_code():
 
 def test_large_copies_are_joined_where_they_are(monkeypatch):
     """In groups of eight, with the same result."""
-    monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 100)
+    monkeypatch.setattr("flatweave.cluster.executor.AT_CLIENT", 100)
     count, found = counted(lambda xs: fw.histogram(7, xs % 7), XS)
 
     assert count == {"run": CHUNKS, "joined": 4, "gathered": 1}  # 8, 8, 4, and these
@@ -150,7 +150,7 @@ def test_a_tree_joins_neighbours_in_order(count):
 
 def test_copies_joined_on_the_way_have_the_same_values(monkeypatch):
     """For any operator, and with no neutral element."""
-    monkeypatch.setattr("flatweave.cluster.partial_results.AT_CLIENT", 0)
+    monkeypatch.setattr("flatweave.cluster.executor.AT_CLIENT", 0)
     for name in ("histogram", "permute", "permute, the last stays", "scatter", "k means"):
         agree(name, InProcess("interp"), 2)
 

@@ -11,7 +11,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.executor import Job, Rows
-from flatweave.cluster.sources.files import Region, Stored
+from flatweave.cluster.files import Region, Stored
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -81,7 +81,7 @@ def everything(xs, places):
 @pytest.mark.slow
 def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
     """Whichever kind of task was just asked for, when a worker is killed."""
-    for name in ("on_dask.TASK_BYTES", "on_dask.REPLICATED", "partial_results.AT_CLIENT"):
+    for name in ("on_dask.TASK_BYTES", "on_dask.REPLICATED", "executor.AT_CLIENT"):
         monkeypatch.setattr(f"flatweave.cluster.{name}", 0)
     xs, places = np.arange(4000) * 7919 % 4001, np.arange(4000) * 31 % 4000
     wanted = [np.asarray(each) for each in everything(xs, places)]

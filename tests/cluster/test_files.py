@@ -116,7 +116,7 @@ def test_columns_of_parquet(tmp_path):
 def test_several_columns_go_beside_each_other(tmp_path, monkeypatch):
     """A dict of them, read at once."""
     columns = fw.Chunked.open(parquet(tmp_path), 9, column=["y", "x", "b"])
-    from flatweave.cluster.sources.formats import Parquet
+    from flatweave.cluster.formats import Parquet
 
     asked = []
     read = Parquet.read
@@ -174,7 +174,7 @@ def test_columns_of_lists_and_text(tmp_path):
 def test_each_chunk_of_lists_is_read_once(tmp_path, monkeypatch):
     """With the other columns, after all rows were counted: no chunk asks for another's rows."""
     t = fw.Chunked.open(lists(tmp_path), 2, column=["l", "s"])
-    from flatweave.cluster.sources.formats import Parquet
+    from flatweave.cluster.formats import Parquet
 
     asked = []
     read = Parquet.read

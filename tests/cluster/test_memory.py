@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.cluster.files import HUGE, room
 from flatweave.cluster.in_process import InProcess, Spilled, Store
-from flatweave.cluster.sources.files import HUGE, room
 
 XS = np.arange(4096.0)
 

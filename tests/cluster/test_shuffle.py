@@ -7,9 +7,9 @@ import flatweave as fw
 from flatweave.array_ir import interp
 from flatweave.base.dtypes import i64, u16, u32
 from flatweave.base.schedule import CHOSEN
-from flatweave.cluster.exchanges.shuffle import COMPARED, Parting
-from flatweave.cluster.exchanges.sort_and_scatter import SAMPLES
 from flatweave.cluster.in_process import InProcess
+from flatweave.cluster.shuffle import COMPARED, Parting
+from flatweave.cluster.shuffled import SAMPLES
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.build import Builder

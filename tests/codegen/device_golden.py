@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from flatweave.codegen import cuda, opencl
-from flatweave.lower.machine.machine import CUDA, OPENCL
+from flatweave.lower.machine import CUDA, OPENCL
 from tests.codegen.device_programs import PROGRAMS, arguments, lowered, traced
 
 FOLDER = Path(__file__).parent / "golden"

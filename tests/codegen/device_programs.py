@@ -11,17 +11,16 @@ import numpy as np
 import flatweave as fw
 from flatweave import pipeline
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault, fault_of
-from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.syntax import Fault, Program, fault_of
 from flatweave.base.dtypes import as_dtype
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.codegen import opencl
 from flatweave.frontend.trace.trace import Leaf, trace
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import OPENCL, Machine
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
-from flatweave.on_device import OnDevice
+from flatweave.on_machines import OnDevice
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.opencl import device as best_device
 from flatweave.runtime.devices.opencl import opened

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import binding
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.text.module import Body, Module, vec
+from flatweave.codegen.llvm.module import Body, Module, vec
 from flatweave.runtime.processor import processor
 
 BLOCK = 64  # every array's length is a multiple of the widest vector

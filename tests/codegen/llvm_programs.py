@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, i64
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa import InstructionSet, here
+from flatweave.codegen.llvm.unit import emit
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Lane, Lanes, Load, Store, Unit
 from flatweave.runtime.native import compile_text

@@ -10,8 +10,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.text import parse_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, verify
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, BufferType

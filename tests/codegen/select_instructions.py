@@ -10,11 +10,11 @@ import sys
 from llvmlite import binding
 
 from flatweave.base.dtypes import f32, f64, i8
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa import InstructionSet
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.x86 import X86, Avx2, Sse4
+from flatweave.codegen.llvm.unit import emit
 from tests.codegen.op_kernels import every_function, programs
 
 INTEL, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"

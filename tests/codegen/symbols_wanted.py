@@ -13,9 +13,9 @@ from llvmlite import binding
 
 from flatweave.base.config import SYSTEM
 from flatweave.base.dtypes import f32, f64
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.x86 import Avx2
+from flatweave.codegen.llvm.unit import emit
 from flatweave.runtime.native import call_text, text_of_support
 from flatweave.runtime.systems import CPUS, column
 from tests.codegen.op_kernels import every_function

@@ -10,8 +10,8 @@ import pytest
 from flatweave.base.dtypes import f32, f64, i64, u64
 from flatweave.codegen.llvm.math.casts import cast
 from flatweave.codegen.llvm.math.scalar import emit_cast
-from flatweave.codegen.llvm.text.module import Module
-from flatweave.codegen.llvm.text.values import Value
+from flatweave.codegen.llvm.module import Module
+from flatweave.codegen.llvm.values import Value
 from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.bounds import Bounds
 from tests.codegen.element_loops import BLOCK, Loop, Loops, same_bits, samples

@@ -10,11 +10,11 @@ from llvmlite import binding
 from flatweave.base.config import config
 from flatweave.base.dtypes import BY_NAME
 from flatweave.base.errors import ArgumentError
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.x86 import Avx2, Sse4
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.codegen.llvm.unit import emit
+from flatweave.kernel_ir.units import parse_unit
 from tests.codegen.llvm_programs import run_host
 from tests.codegen.select_instructions import ARM, INTEL
 from tests.codegen.test_instruction_sets import can_select

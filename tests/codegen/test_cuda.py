@@ -9,7 +9,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.syntax import Sync, Unit
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.simulator import run as simulator
 from flatweave.terms.syntax import Lambda
 from tests.codegen import scalar_programs

@@ -5,8 +5,8 @@ import pytest
 
 import flatweave as fw
 from flatweave.codegen.llvm.isa.avx512 import Avx512
-from flatweave.codegen.llvm.unit.emit import emit_kernels
-from flatweave.lower.machine.machine import CPU_AVX512
+from flatweave.codegen.llvm.unit import emit_kernels
+from flatweave.lower.machine import CPU_AVX512
 from tests.codegen.device_programs import lowered, traced
 
 X, AT = np.arange(5.0), np.array([1, 2, 0])

@@ -7,8 +7,8 @@ import pytest
 
 import flatweave as fw
 from flatweave import pipeline
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import cpu
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import cpu
 from flatweave.lower.program import lower
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.codegen.llvm.unit import load
-from flatweave.codegen.llvm.unit.load import level_of
-from flatweave.kernel_ir.text import parse_unit
-from flatweave.runtime.llvm_passes import LIGHT, RAW
+from flatweave.codegen.llvm import unit
+from flatweave.codegen.llvm.unit import level_of
+from flatweave.kernel_ir.units import parse_unit
+from flatweave.runtime.processor import LIGHT, RAW
 
 KERNEL = """
 kernel k(xs: global i64) =>
@@ -85,8 +85,8 @@ def test_programs_are_compiled_at_their_levels(monkeypatch, f, args, expected, l
 
         return compiled
 
-    monkeypatch.setattr(load, "compile_text", noting(load.compile_text))
-    monkeypatch.setattr(load, "begin", noting(load.begin))
+    monkeypatch.setattr(unit, "compile_text", noting(unit.compile_text))
+    monkeypatch.setattr(unit, "begin", noting(unit.begin))
     assert float(fw.jit(f, target="cpu")(*args)) == expected
     assert sorted({level for level, *_ in seen}, reverse=True) == levels
     assert all(level == LIGHT for level, _, has_kernels in seen if has_kernels)

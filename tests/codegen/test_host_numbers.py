@@ -8,7 +8,7 @@ import pytest
 from flatweave.base.dtypes import bool_, f64, i64, u64
 from flatweave.base.plan import Plan
 from flatweave.codegen.c.host_steps import _OF_BOOLS, _OF_INTEGERS, host_steps
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.kernel_ir.units import parse_unit
 from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
 

@@ -7,7 +7,7 @@ import flatweave as fw
 from flatweave.codegen import cuda as text
 from flatweave.codegen.c.index_ranges import Ranges
 from flatweave.codegen.c.index_width import narrowed
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.runtime.devices import cuda, launches
 from flatweave.targets import on_device
 from tests.codegen.device_programs import (

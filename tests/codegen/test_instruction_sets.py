@@ -12,7 +12,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import i8
 from flatweave.base.errors import ArgumentError
 from flatweave.codegen.llvm.isa import here
-from flatweave.codegen.llvm.unit.emit import HOST_HANDLERS, KERNEL_HANDLERS
+from flatweave.codegen.llvm.unit import HOST_HANDLERS, KERNEL_HANDLERS
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import Failure
 from tests.codegen.llvm_programs import run_host

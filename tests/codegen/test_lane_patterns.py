@@ -7,7 +7,8 @@ import operator
 import numpy as np
 import pytest
 
-from flatweave.codegen.llvm import emit, isa
+from flatweave.codegen.llvm import isa
+from flatweave.codegen.llvm.unit import emit
 from flatweave.runtime.processor import TUNING, processor
 from flatweave.terms.build import index
 from tests.codegen.llvm_programs import for_each, kernel_unit, run_kernel, type_of

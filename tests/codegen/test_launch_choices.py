@@ -8,8 +8,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.plan import Plan
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.host import parts_of
-from flatweave.kernel_ir.text import parse_unit, print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, print_unit, verify
 from flatweave.runtime.devices.memory import Memory
 from flatweave.runtime.devices.programs import Buffer
 from flatweave.runtime.native import support

@@ -9,7 +9,7 @@ import pytest
 from flatweave.base.dtypes import f32, f64
 from flatweave.codegen.llvm.isa import InstructionSet, here
 from flatweave.codegen.llvm.math.scalar import FASTER_IN_LIBMVEC, NAMES, emit_scalar
-from flatweave.codegen.llvm.text.module import Module, constant
+from flatweave.codegen.llvm.module import Module, constant
 from flatweave.scalar.ops import TABLE
 from tests.codegen.element_loops import Loop, Loops, same_bits, samples
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import BY_NAME, DTYPES, DType, f32, i32, i64
-from flatweave.codegen.llvm import emit
+from flatweave.codegen.llvm.unit import emit
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import Acquire, Backoff, BlockIndex, Load, Release, Shared
 from flatweave.runtime.native import assembly

@@ -9,7 +9,7 @@ import pytest
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32, i64, u16, u64
 from flatweave.codegen.llvm.isa import InstructionSet, here
 from flatweave.codegen.llvm.math.scalar import NAMES, emit_cast, emit_scalar
-from flatweave.codegen.llvm.text.module import Body, Module, constant, vec
+from flatweave.codegen.llvm.module import Body, Module, constant, vec
 from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
 from tests.codegen.element_loops import Loop, Loops, same_bits, samples

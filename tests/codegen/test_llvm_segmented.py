@@ -7,11 +7,12 @@ import pytest
 from llvmlite import binding
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, i64
-from flatweave.codegen.llvm import emit, isa
+from flatweave.codegen.llvm import isa
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.x86 import Avx2
+from flatweave.codegen.llvm.unit import emit
 from flatweave.kernel_ir.syntax import StoreCompact
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.kernel_ir.units import parse_unit
 from flatweave.kernel_ir.warp_ops import Ballot, CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.runtime.processor import processor
 from flatweave.terms.build import FALSE, TRUE, index

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import BY_NAME, f32, i32, i64
-from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm.body.shapes import (
+from flatweave.codegen.llvm.shapes import (
     LINEAR,
     REVERSED,
     UNIFORM,
@@ -14,6 +13,7 @@ from flatweave.codegen.llvm.body.shapes import (
     apply_shape,
     lane_shapes,
 )
+from flatweave.codegen.llvm.unit import emit
 from flatweave.kernel_ir.lane_facts import trailing_zeros
 from flatweave.kernel_ir.warp_ops import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import index, lambda_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.codegen.llvm.memory.access import PAGE
+from flatweave.codegen.llvm.memory import PAGE
 from tests.codegen.levels import LEVELS, in_force
 
 DTYPES = [np.uint8, np.int16, np.float32, np.int64]

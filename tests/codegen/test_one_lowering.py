@@ -13,7 +13,7 @@ from flatweave import pipeline
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import PROGRAMS, affine, arguments, traced
@@ -47,18 +47,18 @@ NAMES = tuple(name for names in PRIMITIVES.values() for name in names)
 # What calls a device's own files, and what is there for machines whose block has several warps.
 CALLS = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
-    ("sweep/passes.py", "write_aggregates"), ("sinks/kinds.py", "_join_by_launch"),
+    ("sweep/passes.py", "write_aggregates"), ("sweep/sinks.py", "_join_by_launch"),
     ("traverse/steps.py", "warp_share"),
-    ("machine/machine.py", "row_per_lane"), ("machine/machine.py", "searched"),
+    ("machine.py", "row_per_lane"), ("machine.py", "searched"),
     ("scatter/costs.py", "turns_pay"), ("schedule/division.py", "searches"),
     ("schedule/division.py", "along_on_device"), ("schedule/division.py", "side_by_side"),
     ("traverse/ragged_rows.py", "of_row"),
     ("sweep/writer.py", "share"),
-    ("kernel/builder.py", "write_steps"), ("kernel/builder.py", "step_blocks"),
-    ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
-    ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
-    ("schedule/in_registers.py", "_is_cheap"), ("schedule/in_registers.py", "_before_levels"),
-    ("schedule/in_registers.py", "_words_behind"),
+    ("kernel_builder.py", "write_steps"), ("kernel_builder.py", "step_blocks"),
+    ("schedule/tiling.py", "kept_of"), ("schedule/tiling.py", "words"),
+    ("schedule/tiling.py", "_kept"), ("schedule/tiling.py", "_read"),
+    ("schedule/tiling.py", "_is_cheap"), ("schedule/tiling.py", "_before_levels"),
+    ("schedule/tiling.py", "_words_behind"),
     ("schedule/arrangement.py", "find_turned"), ("schedule/facts.py", "turned"),
     ("schedule/tiling.py", "blocks_of"), ("schedule/plan.py", "digit_bits"),
     ("sweep/scans.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
@@ -66,7 +66,7 @@ CALLS = {
     ("sweep/chains.py", "store_aggregate"), ("sweep/chains.py", "reduce_block_partials"),
     ("sort/counted_runs.py", "_write"), ("sort/counted_runs.py", "leave"),
     ("sort/counted_runs.py", "get"), ("sort/counted_runs.py", "set"),
-    ("sort/counted_runs.py", "slot"), ("host/context.py", "fill"), ("host/context.py", "act"),
+    ("sort/counted_runs.py", "slot"), ("context.py", "fill"), ("context.py", "act"),
 }  # fmt: skip
 # What plans ask of every variant of a scatter, which need not run.
 ASKED = ("obstacle", "misfit", "suits", "keeps_bits")
@@ -151,9 +151,9 @@ def test_most_of_the_lowering_is_shared(machine):
 
     assert {
         ("sweep/passes.py", "write"), ("sweep/scans.py", "reduce_level"),
-        ("sweep/scans.py", "_scan"), ("sinks/kinds.py", "step"),
+        ("sweep/scans.py", "_scan"), ("sweep/sinks.py", "step"),
         ("traverse/traversal.py", "block"), ("traverse/traversal.py", "region"),
-        ("kernel/elements.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
+        ("element_functions.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
         ("sweep/launches.py", "run"),
     } <= shared  # fmt: skip
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen import opencl
-from flatweave.lower.machine.machine import OPENCL
+from flatweave.lower.machine import OPENCL
 from tests.codegen import scalar_programs
 from tests.codegen.device_programs import (
     PROGRAMS,

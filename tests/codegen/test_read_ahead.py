@@ -2,10 +2,10 @@
 
 import pytest
 
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.x86 import Avx2
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.codegen.llvm.unit import emit
+from flatweave.kernel_ir.units import parse_unit
 
 WIDTH, LINES = 32, 2
 """Lanes of f32 fill two lines of a cache."""

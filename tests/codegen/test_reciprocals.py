@@ -10,8 +10,8 @@ import pytest
 from flatweave.base.dtypes import DTYPES, DType, i8, i16, i32, i64, u8, u16, u32, u64
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math import integers
-from flatweave.codegen.llvm.text.module import Module
-from flatweave.codegen.llvm.text.values import Value
+from flatweave.codegen.llvm.module import Module
+from flatweave.codegen.llvm.values import Value
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.bounds import Bounds, bounds_of_dtype
 from tests.codegen.element_loops import BLOCK, Loop, Loops, samples

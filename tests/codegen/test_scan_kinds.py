@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release
-from flatweave.lower.machine.machine import CUDA, OPENCL
+from flatweave.lower.machine import CUDA, OPENCL
 from flatweave.lower.schedule.plan import Carry
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (

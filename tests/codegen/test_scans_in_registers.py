@@ -8,7 +8,7 @@ from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Load
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (
     affine,

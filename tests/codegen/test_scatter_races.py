@@ -7,8 +7,8 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
 from flatweave.lower.scatter import private
 from tests.codegen.device_programs import (

@@ -11,15 +11,14 @@ import pytest
 import flatweave.ops  # noqa: F401  the operations that texts name
 from flatweave import targets
 from flatweave.array_ir import interp
-from flatweave.array_ir.syntax import parse_program
-from flatweave.array_ir.verify import TRACED, form_of_text
+from flatweave.array_ir.syntax import TRACED, form_of_text, parse_program
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.base.phase_timer import PhaseTimer
+from flatweave.base.recording import PhaseTimer
 from flatweave.base.records import replace
 from flatweave.codegen import cuda, opencl
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.sweep.passes import CHUNK
 from flatweave.passes.sweep import sweep

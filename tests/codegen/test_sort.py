@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.kernel_ir.host import Launch
-from flatweave.lower.machine.machine import CPU_AVX512
+from flatweave.lower.machine import CPU_AVX512
 from flatweave.lower.sort import counted_runs
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.algorithms.look_back_by_lane import AT_ONCE, Chains
+from flatweave.algorithms.look_back import AT_ONCE, Chains
 from flatweave.base.dtypes import DTYPES
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Sync
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.lower.schedule.plan import elements_each
 from flatweave.lower.sort import onesweep, onesweep_kernel
 from flatweave.simulator.counts import Counting

@@ -8,12 +8,12 @@ from llvmlite import binding
 
 import flatweave as fw
 from flatweave.array_ir.syntax import parse_program
-from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa.aarch64 import Neon
-from flatweave.lower.machine.machine import cpu
+from flatweave.codegen.llvm.unit import emit
+from flatweave.lower.machine import cpu
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
-from flatweave.runtime.llvm_passes import simplify
+from flatweave.runtime.processor import simplify
 from tests.codegen.hot_loops import innermost_loops
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.test_contractions import distances, product

@@ -9,9 +9,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.codegen.llvm.isa.avx512 import Avx512
-from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
+from flatweave.codegen.llvm.unit import emit_host, emit_kernels
 from flatweave.kernel_ir.host import parts_of
-from flatweave.lower.machine.machine import CPU_AVX512
+from flatweave.lower.machine import CPU_AVX512
 from flatweave.lower.program import lower
 from flatweave.simulator import run as interp
 

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.codegen import cuda
-from flatweave.lower.machine.machine import CUDA, OPENCL
+from flatweave.lower.machine import CUDA, OPENCL
 from flatweave.lower.schedule.tiling import stride_of
 from tests.codegen.device_programs import agree, expected, flat, lowered, simulated, traced
 from tests.ptx.driver import cuda_by_ptx

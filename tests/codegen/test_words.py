@@ -11,9 +11,8 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import BY_NAME
 from flatweave.base.errors import ArgumentError
 from flatweave.codegen.llvm.isa import here
-from flatweave.kernel_ir.text import parse_unit
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import cpu
+from flatweave.kernel_ir.units import parse_unit, verify
+from flatweave.lower.machine import cpu
 from flatweave.lower.program import lower
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced
 from tests.codegen.llvm_programs import run_host

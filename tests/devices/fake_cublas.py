@@ -1,4 +1,4 @@
-"""A fake cuBLAS: the calls that `runtime/devices/cublas.py` makes, on the memory of a fake GPU.
+"""A fake cuBLAS: the calls that `cuda_libraries.py` makes, on the memory of a fake GPU.
 
     library = declared(FakeCublas(cu))
     library.products            what was multiplied: the function, m, n, k, and both operations

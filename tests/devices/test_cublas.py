@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.schedule import schedule_of
-from flatweave.runtime.devices import cublas
+from flatweave.runtime.devices import cuda_libraries
 from tests.devices.fake_cublas import FakeCublas
 from tests.ptx.driver import cuda_by_ptx
 
@@ -23,7 +23,7 @@ def blas(monkeypatch, compiler):
     """A device that runs PTX, with cuBLAS."""
     with cuda_by_ptx() as cu:
         library = FakeCublas(cu)
-        monkeypatch.setattr(cublas, "_library", lambda: cublas.declared(library))
+        monkeypatch.setattr(cuda_libraries, "_cublas", lambda: cuda_libraries.declared(library))
         yield library
 
 
@@ -129,8 +129,8 @@ def test_without_the_library(monkeypatch, compiler, refuses):
     """Where it is missing, or does not work here, the product is our kernel."""
     a, b = numbers((3, 5), np.float32), numbers((5, 7), np.float32, 1)
     with cuda_by_ptx() as cu:
-        library = cublas.declared(FakeCublas(cu, refuses=True)) if refuses else None
-        monkeypatch.setattr(cublas, "_library", lambda: library)
+        library = cuda_libraries.declared(FakeCublas(cu, refuses=True)) if refuses else None
+        monkeypatch.setattr(cuda_libraries, "_cublas", lambda: library)
         with by("library"):
             assert np.array_equal(np.asarray(on_gpu(lambda a, b: a @ b)(a, b)), a @ b)
 

@@ -11,7 +11,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import ArgumentError
-from flatweave.runtime.devices import cuda, exchange
+from flatweave.runtime.devices import cuda
 from flatweave.runtime.devices.arrays import Resident
 from tests.devices.gpus import gpu, jitted, kernel_of, plus_one
 
@@ -61,7 +61,7 @@ def test_dlpack_gives_the_memory(running, version):
     ys = f(XS)
     is_versioned = version is not None and version >= (1, 0)
     capsule = ys.__dlpack__(max_version=version)
-    tensor = exchange._tensor_in(capsule, is_versioned)
+    tensor = cuda._tensor_in(capsule, is_versioned)
 
     assert ys.__dlpack_device__() == (2, 0)
     assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.shape[0]) == (2, 0, 1, 1000)
@@ -72,7 +72,7 @@ def test_dlpack_gives_the_memory(running, version):
     del ys
     gc.collect()
     if is_versioned:
-        at = exchange._capsule_pointer(capsule, exchange.NAMES[1])
+        at = cuda._capsule_pointer(capsule, cuda.NAMES[1])
         major, minor, _, deleter, flags = struct.unpack("<IIQQQ", ctypes.string_at(at, 32))
         assert (major, minor, flags) == (1, 0, READ_ONLY) and kept() is not None
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(at)
@@ -91,9 +91,9 @@ def test_capsules_of_each_kind(gpu, dtype, shape):
     gpu()
     device = cuda.device()
     xs = Resident(device, device.allocate(64), np.dtype(dtype), shape)
-    tensor = exchange._tensor_in(made := exchange.capsule(xs, (1, 0), None), True)
+    tensor = cuda._tensor_in(made := cuda.capsule(xs, (1, 0), None), True)
 
-    code, bits = exchange.CODES[np.dtype(dtype).kind], 8 * np.dtype(dtype).itemsize
+    code, bits = cuda.CODES[np.dtype(dtype).kind], 8 * np.dtype(dtype).itemsize
     assert (tensor.code, tensor.bits, tuple(tensor.shape[: tensor.ndim])) == (code, bits, shape)
     assert (tensor.data or 0) == (xs.memory.handle if xs.size else 0)
     del made
@@ -185,9 +185,9 @@ def test_an_array_that_begins_within_a_word_is_copied(gpu, start):
     at = given.memory.handle
     given.__cuda_array_interface__.update(data=(at + start, False), shape=(64 - start,))
 
-    found = exchange.borrowed(given)
+    found = cuda.borrowed(given)
 
-    assert found.memory.handle % exchange.WORD_BYTES == 0
+    assert found.memory.handle % cuda.WORD_BYTES == 0
     assert (found.memory.handle == at + start) == (start == 4)
     assert np.array_equal(found.values(), xs[start:])
 

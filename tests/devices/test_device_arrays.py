@@ -10,7 +10,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import DeviceError
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.runtime.devices import opencl
 from tests.conftest import DEVICE, DEVICES
 

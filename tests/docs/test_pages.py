@@ -104,7 +104,7 @@ def test_links_lead_somewhere():
 
 
 def test_files_that_pages_name_are_there():
-    """`flatweave/passes/fusion/fuse.py` in a page is a file."""
+    """`flatweave/passes/fuse.py` in a page is a file."""
     pattern = re.compile(r"`((?:flatweave|tests|docs|examples|bench)/[\w/.]*\w)`")
     wrong = [
         f"{shown(page)}: {name}"

@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.pretty import counted
-from flatweave.base.tracebacks import leave_ours_out
+from flatweave.frontend.trace.run_time_checks import leave_ours_out
 
 
 def modules_of(error):

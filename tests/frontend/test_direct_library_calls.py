@@ -9,7 +9,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import ArgumentError
-from flatweave.base.host_functions import FUNCTIONS
+from flatweave.base.plan import FUNCTIONS
 from flatweave.frontend.call.direct import in_python
 from tests.frontend.direct_calls import warm
 

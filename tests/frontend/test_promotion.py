@@ -7,7 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
-from flatweave.frontend.values.promotion import ScalarOverflowError, _common, fits, literal_dtype
+from flatweave.frontend.values.arguments import ScalarOverflowError, _common, fits, literal_dtype
 
 WEAK = {"i64": 0, "f64": 0.0}
 

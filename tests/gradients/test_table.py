@@ -1,7 +1,7 @@
 """The table from operations to rules."""
 
 import flatweave.ops  # noqa: F401  which fills the table of operations
-from flatweave.array_ir.verify import TRACED
+from flatweave.array_ir.syntax import TRACED
 from flatweave.gradients.derive import NONE, RULES
 from flatweave.terms.syntax import OPS
 

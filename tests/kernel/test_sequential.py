@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.kernel_passes.sequentialize import factor
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA
+from flatweave.lower.machine import CPU_AVX512, CUDA
 from flatweave.simulator.schedules import ReverseUnits, adversaries
 from tests.conftest import DEVICE
 from tests.kernel.programs import refused

@@ -13,7 +13,7 @@ from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c.program import program_of
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import verify
 from flatweave.kernel_passes.barriers import reuse_memory
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.runtime.devices.device import Device

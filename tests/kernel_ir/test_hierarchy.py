@@ -6,8 +6,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, LEVELS, MEMORY, THREAD, WARP
 from flatweave.kernel_ir.lane_facts import Variation
-from flatweave.kernel_ir.text import parse_unit, print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, print_unit, verify
 from flatweave.terms.syntax import Let
 from flatweave.terms.traverse import walk_lets
 from tests.kernel_ir.units import kernel_of, one_kernel

@@ -8,7 +8,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c.program import program_of
-from flatweave.kernel_ir.text import parse_unit, print_unit
+from flatweave.kernel_ir.units import parse_unit, print_unit
 from flatweave.runtime.devices.opencl import device
 from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host

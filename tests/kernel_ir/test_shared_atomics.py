@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import f32, i16, i32, i64, u8
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.kernel_ir.units import parse_unit
 from flatweave.kernel_passes.distribute import BlockShape
 from tests.kernel_ir.machines import (
     CPU_SHAPES,

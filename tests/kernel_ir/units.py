@@ -1,7 +1,6 @@
 """Units written as text for tests: a host that allocates results, launches one kernel and frees."""
 
-from flatweave.kernel_ir.text import parse_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, verify
 
 
 def unit(text, checked=True):

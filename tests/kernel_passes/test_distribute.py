@@ -6,7 +6,7 @@ import pytest
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.kernel_ir.hierarchy import ForAll, WarpShared
-from flatweave.kernel_ir.text import print_unit
+from flatweave.kernel_ir.units import print_unit
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.terms.traverse import walk_lets
 from tests.kernel_ir.machines import (

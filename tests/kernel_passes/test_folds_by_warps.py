@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from flatweave.simulator.schedules import adversaries
 
 THREADS = 256
@@ -150,7 +150,7 @@ def test_without_memory_for_one_warp():
     assert counts.shuffles == 2 * 5
     text = kernel.text["cuda"]
     assert "__shared__" not in text.split("k_kernel")[1]
-    nvrtc.ptx(text)
+    cuda_libraries.ptx(text)
     assert "__shfl" not in kernel.text["opencl"]
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.text import print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import print_unit, verify
 from flatweave.kernel_passes.barriers import needless_barriers
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.simulator.run import run

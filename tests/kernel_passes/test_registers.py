@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from flatweave import kernel as fk
-from flatweave.kernel_ir.text import print_unit
+from flatweave.kernel_ir.units import print_unit
 from flatweave.kernel_passes.barriers import needless_barriers
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.registers import registers
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from tests.kernel_ir.units import one_kernel
 
 SHAPE = BlockShape(8, 32)
@@ -98,7 +98,7 @@ def test_steps_of_a_user_stay_in_registers():
     text = steps.text["cuda"]
     assert text.count("__shared__") == text.count("__syncthreads") == 1
     assert "int64_t m_" in text.replace("__shared__ int64_t m_", "")
-    assert ".local" not in nvrtc.ptx(text, "compute_90")  # registers they are
+    assert ".local" not in cuda_libraries.ptx(text, "compute_90")  # registers they are
 
 
 def test_what_is_waited_for_stays():

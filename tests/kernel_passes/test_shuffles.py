@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from tests.kernel.programs import check
 
 THREADS = 128
@@ -55,7 +55,7 @@ def test_from_register_to_register(name):
     assert counts.shuffles == len(XS) // 32 * (2 if name == "twice" else 1)
     text = kernel.text["cuda"]
     assert "__shared__" not in text and "__syncwarp" not in text
-    nvrtc.ptx(text)
+    cuda_libraries.ptx(text)
 
 
 def test_components_of_any_dtype():
@@ -72,7 +72,7 @@ def test_components_of_any_dtype():
     for one, other in zip(kernel.simulate(xs, threads=THREADS), (turned, turned > 0, turned / 2),
                           strict=True):  # fmt: skip
         np.testing.assert_array_equal(one, other)
-    nvrtc.ptx(kernel.text["cuda"])
+    cuda_libraries.ptx(kernel.text["cuda"])
 
 
 def guarded(part):

@@ -7,11 +7,10 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel_ir.text import print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import print_unit, verify
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.streaming import stream
-from flatweave.lower.machine.machine import CPU_AVX512, cpu
+from flatweave.lower.machine import CPU_AVX512, cpu
 from flatweave.simulator.run import run
 
 MACHINES = [CPU_AVX512, cpu(256, 16)]

@@ -7,13 +7,12 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel_ir.text import print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import print_unit, verify
 from flatweave.kernel_passes.barriers import reuse_memory, warp_phases
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.lower.call_kernel import unit_for
-from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime.devices import nvrtc
+from flatweave.lower.calls import unit_for
+from flatweave.lower.machine import CUDA
+from flatweave.runtime.devices import cuda_libraries
 from flatweave.simulator.run import run
 from tests.kernel_ir.machines import CUDA_SHAPES
 from tests.kernel_ir.units import one_kernel
@@ -156,7 +155,7 @@ def test_a_users_reduction_has_few_barriers_on_cuda_and_all_on_opencl():
 @pytest.mark.parametrize("architecture", ["compute_80", "compute_90"])
 def test_its_text_is_compiled_for_cuda(architecture):
     """Barriers of warps are separate instructions."""
-    assert "bar.warp.sync" in nvrtc.ptx(sums_of_blocks.text["cuda"], architecture)
+    assert "bar.warp.sync" in cuda_libraries.ptx(sums_of_blocks.text["cuda"], architecture)
 
 
 def test_a_users_reduction_gives_the_same_in_the_simulator_behind_the_pass():

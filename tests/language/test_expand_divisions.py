@@ -7,11 +7,11 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.schedule import Schedule
 from flatweave.codegen import cuda
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import CUDA
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import CUDA
 from flatweave.lower.program import lower
+from flatweave.lower.schedule.steps import Along
 from flatweave.lower.traverse import ragged_row_search, row_lookup
-from flatweave.nest.schedule import Along
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Const
 from tests.codegen.device_programs import agree, flat, simulated, small_blocks, traced

@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import cpu
+from flatweave.lower.machine import cpu
 from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
 from tests.language.agreement import same
 

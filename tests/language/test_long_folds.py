@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.array_ir.syntax import parse_program
-from flatweave.lower.machine.machine import CPU_AVX512
+from flatweave.lower.machine import CPU_AVX512
 from flatweave.lower.program import lower
 from flatweave.ops import Fold, Sweep
 from flatweave.simulator import run as simulator

@@ -7,11 +7,11 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.codegen import cuda
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import CUDA
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import CUDA
 from flatweave.lower.program import lower
 from flatweave.lower.scatter import shared_copies
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from tests.codegen.device_programs import (
     agree,
     expected,
@@ -158,12 +158,12 @@ def test_what_has_no_room_is_sorted(small):
 def test_its_text_becomes_machine_code(architecture):
     """CUDA's compiler takes the kernels, memory and all."""
     try:
-        nvrtc.ptx("")
+        cuda_libraries.ptx("")
     except fw.Unsupported as reason:
         pytest.skip(f"no NVRTC: {reason.message}")
     _, unit = lowered(every, CUDA)
 
-    assert nvrtc.cubin(cuda.emit(unit.unit), architecture).startswith(b"\x7fELF")
+    assert cuda_libraries.cubin(cuda.emit(unit.unit), architecture).startswith(b"\x7fELF")
 
 
 def exact(idx, vals):

@@ -9,12 +9,12 @@ from typing import Any
 from flatweave import pipeline
 from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
-from flatweave.base.phase_timer import PhaseTimer
+from flatweave.base.recording import PhaseTimer
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import WIDEST
+from flatweave.lower.machine import WIDEST
 from flatweave.lower.program import lower
 from flatweave.ops import Sweep
-from flatweave.passes.array_pass import ArrayPass
+from flatweave.passes.rewrite import ArrayPass
 from flatweave.targets import TARGETS, Runnable
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.syntax import Op

@@ -12,7 +12,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
-from flatweave.passes.fusion.fuse import fuse
+from flatweave.passes.fuse import fuse
 from flatweave.passes.mask import mask
 from flatweave.passes.sweep import sweep
 from tests.laws.programs import random_args

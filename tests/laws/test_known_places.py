@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave import pipeline
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.ops import Index
 from flatweave.terms.traverse import walk_lets
 

@@ -15,7 +15,7 @@ from flatweave import pipeline
 from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program, parse_program, print_program, same
 from flatweave.base.config import config
-from flatweave.passes.array_pass import ArrayPass
+from flatweave.passes.rewrite import ArrayPass
 from tests.laws.programs import random_args, random_program
 from tests.laws.small_blocks import Small, blocks
 from tests.quick import every

@@ -14,7 +14,7 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import bool_, i64
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.tiling import choose_blocks
 from flatweave.ops import Compact, Index, Prefix, Scan, Store, Sweep

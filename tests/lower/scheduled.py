@@ -23,10 +23,10 @@ from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.lower.host.context import name_of
+from flatweave.lower.context import name_of
+from flatweave.lower.schedule.legal import OUT_OF_ORDER
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.nest.legal import OUT_OF_ORDER
-from flatweave.nest.schedule import Axis, How, Memory, Tail, Unroll, Version
+from flatweave.lower.schedule.steps import Axis, How, Memory, Tail, Unroll, Version
 from flatweave.ops import Fold, Prefix, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.batch import Env, Value, Values, assign, spread, take

@@ -7,7 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import CUDA, OPENCL
+from flatweave.lower.machine import CUDA, OPENCL
 from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
 from tests.codegen.levels import LEVELS, in_force
 

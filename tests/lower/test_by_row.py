@@ -10,8 +10,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.schedule import Schedule
-from flatweave.kernel_ir.text import parse_unit, print_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, print_unit, verify
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
 from flatweave.simulator import run as interp

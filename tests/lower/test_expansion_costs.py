@@ -9,10 +9,10 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.lower.schedule.division import along_on_device, side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import Along
+from flatweave.lower.schedule.steps import Along
 from flatweave.ops import Sweep
 from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run

@@ -7,7 +7,7 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.plan import print_plans
 from tests.codegen.device_programs import traced

@@ -8,12 +8,11 @@ from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA
-from flatweave.lower.machine.thresholds import NARROWEST_PANEL, TALLER
+from flatweave.lower.machine import CPU_AVX512, CUDA, NARROWEST_PANEL, TALLER
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.steps import BY_PANELS, Axis, Split, Tail
 from flatweave.lower.schedule.verify import verify_plan
-from flatweave.nest.schedule import BY_PANELS, Axis, Split, Tail
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 

@@ -9,11 +9,11 @@ import flatweave as fw
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
-from flatweave.lower.machine.thresholds import LONG_ROW, ROW_OF_READS
+from flatweave.lower.machine import CPU_AVX512, CUDA, LONG_ROW, OPENCL, ROW_OF_READS, cpu
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.choose import VARIANTS
 from flatweave.lower.scatter.plans import plan_of
+from flatweave.lower.schedule.contraction import first_long
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Carry,
@@ -24,9 +24,7 @@ from flatweave.lower.schedule.plan import (
     parse_plans,
     print_plans,
 )
-from flatweave.lower.schedule.short_rows import first_long
-from flatweave.lower.schedule.verify import verify_plan
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.steps import (
     ALWAYS,
     Along,
     Axis,
@@ -42,6 +40,7 @@ from flatweave.nest.schedule import (
     Vectorize,
     Version,
 )
+from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 

@@ -8,14 +8,14 @@ from flatweave import pipeline
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import schedule_of
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import BLOCK_WORK, CPU_AVX512, CUDA, OPENCL, cpu
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import BLOCK_WORK, CPU_AVX512, CUDA, OPENCL, cpu
 from flatweave.lower.program import lower
 from flatweave.lower.scatter.plans import plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import parse_plans, print_plans
+from flatweave.lower.schedule.steps import BY_PANELS, Axis, Cache, Memory, Split, Unroll, Vectorize
 from flatweave.lower.schedule.verify import verify_plan
-from flatweave.nest.schedule import BY_PANELS, Axis, Cache, Memory, Split, Unroll, Vectorize
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced

@@ -5,9 +5,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import CUDA, OPENCL
-from flatweave.nest.schedule import Along
-from flatweave.runtime.devices import nvrtc
+from flatweave.lower.machine import CUDA, OPENCL
+from flatweave.lower.schedule.steps import Along
+from flatweave.runtime.devices import cuda_libraries
 from tests.codegen.device_programs import agree, expected, lowered, simulated, traced
 from tests.examples.kernels.test_all import has_nvrtc
 
@@ -85,7 +85,7 @@ def test_it_spills_nothing():
     """And leaves registers for 5 blocks on a multiprocessor; one block joins carry-outs."""
     rows = fw.ragged(np.ones(9, np.float32), lengths=[4, 5])
     text = fw.jit(lambda rows: fw.map(fw.sum, rows), target="cuda").stages(rows).text["cuda"]
-    taken = nvrtc.resources(text, "sm_90")
+    taken = cuda_libraries.resources(text, "sm_90")
 
     assert not any(each.spilled for each in taken.values())
     assert all(

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.schedule import Schedule
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.ops.sorts import SHORT, SHORT_ALONE
 from flatweave.pipeline import optimise

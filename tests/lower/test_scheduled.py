@@ -9,13 +9,12 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.array_ir import interp
 from flatweave.base.records import replace
-from flatweave.lower.host.context import name_of
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA
+from flatweave.lower.context import name_of
+from flatweave.lower.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.verify import wrong_in
-from flatweave.nest.legal import broken_laws
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.legal import broken_laws
+from flatweave.lower.schedule.steps import (
     BY_PANELS,
     Axis,
     Bind,
@@ -26,6 +25,7 @@ from flatweave.nest.schedule import (
     Tail,
     Vectorize,
 )
+from flatweave.lower.schedule.verify import wrong_in
 from flatweave.ops import Sweep
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import flat, traced

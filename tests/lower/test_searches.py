@@ -8,9 +8,9 @@ import pytest
 
 import flatweave as fw
 from flatweave import pipeline
-from flatweave.codegen.llvm.memory.access import PAGE
-from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine.machine import cpu
+from flatweave.codegen.llvm.memory import PAGE
+from flatweave.kernel_ir.units import verify
+from flatweave.lower.machine import cpu
 from flatweave.lower.program import lower
 from tests.codegen.device_programs import agree, expected, flat, simulated, traced
 from tests.codegen.levels import LEVELS, in_force

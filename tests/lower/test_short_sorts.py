@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.kernel_ir.lane_facts import missed
-from flatweave.lower.machine.machine import CPU_AVX512, OPENCL, cpu
+from flatweave.lower.machine import CPU_AVX512, OPENCL, cpu
 from flatweave.lower.sort.short_rows import few_elements
 from flatweave.ops import Sort
 from flatweave.terms.traverse import walk_lets

@@ -7,7 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.schedule import Schedule
-from flatweave.lower.machine.machine import CPU_AVX512, cpu
+from flatweave.lower.machine import CPU_AVX512, cpu
 from flatweave.lower.program import lower
 from flatweave.lower.sort.network import Words
 from flatweave.ops import Sort

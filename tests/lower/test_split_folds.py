@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flatweave.array_ir.syntax import print_program, same
-from flatweave.array_ir.verify import form_of_text, verify
+from flatweave.array_ir.syntax import form_of_text, print_program, same, verify
 from flatweave.base.records import replace
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA
+from flatweave.lower.machine import CPU_AVX512, CUDA
 from flatweave.lower.schedule import split_folds as rule
 from flatweave.lower.schedule.split_folds import split_folds
 from tests.passes.golden import ARROW, UNCHANGED, read

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.values.public_names import ALIASES, PUBLIC
+from flatweave.frontend import ALIASES, PUBLIC
 from tests.numerics.cases import CASES
 
 BEYOND = {

@@ -19,8 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
-from flatweave.array_ir.syntax import Program, parse_program, print_program, same
-from flatweave.array_ir.verify import FORMS, form_of_text, verify
+from flatweave.array_ir.syntax import (
+    FORMS,
+    Program,
+    form_of_text,
+    parse_program,
+    print_program,
+    same,
+    verify,
+)
 from flatweave.passes.dce import dce
 from flatweave.pipeline import PASSES
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from flatweave.array_ir.syntax import parse_program
-from flatweave.array_ir.verify import FLAT, SWEPT, TRACED
+from flatweave.array_ir.syntax import FLAT, SWEPT, TRACED, parse_program
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.passes.array_pass import array_pass, check_order, leading_to
+from flatweave.passes.rewrite import array_pass, check_order, leading_to
 from flatweave.pipeline import ARRAY_PASSES, PASSES, optimise
 
 

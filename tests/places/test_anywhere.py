@@ -10,7 +10,7 @@ import pytest
 import flatweave as fw
 from flatweave import kernel as fk
 from flatweave.base.config import config, from_environment
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.places import anywhere
 from flatweave.places.anywhere import Place
 from flatweave.places.demand import Rates, demand_of, rates

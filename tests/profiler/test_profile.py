@@ -15,7 +15,7 @@ from flatweave import kernel as fk
 from flatweave.base import recording
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.locks import HAS_FORKS
-from flatweave.profiler import sums
+from flatweave.profiler import profile
 from flatweave.runtime import execute
 
 XS = np.arange(100_000.0)
@@ -77,7 +77,7 @@ def test_sizes_are_summed():
     """Calls with other sizes are the same kernel, however many sizes there are."""
     total(XS)
     with pytest.MonkeyPatch.context() as patch, fw.profile() as p, fw.profile() as few:
-        patch.setattr(sums, "MOST_SIZES", 2)
+        patch.setattr(profile, "MOST_SIZES", 2)
         for n in (1, 2, 3, 4, 3):
             total(XS[:n])
     rows = p.rows(), few.rows()
@@ -266,7 +266,7 @@ def test_the_trace_has_a_track_for_each_thread(tmp_path):
 
 def test_a_trace_is_bounded(tmp_path, monkeypatch):
     """Sums are of all there was; of events the first ones are kept."""
-    monkeypatch.setattr(sums, "MOST_EVENTS", 7)
+    monkeypatch.setattr(profile, "MOST_EVENTS", 7)
     with fw.profile() as p:
         for _ in range(20):
             total(XS)

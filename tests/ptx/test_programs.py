@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.codegen import cuda as text
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.runtime.devices import cuda
 from flatweave.targets import on_device
 from tests.codegen.device_programs import (

@@ -17,8 +17,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
-from flatweave.runtime import deep_stack
-from flatweave.runtime.deep_stack import NotWanted, Work, check_wanted, on_deep_stack
+from flatweave.runtime import lazy_import
+from flatweave.runtime.lazy_import import NotWanted, Work, check_wanted, on_deep_stack
 
 
 def test_it_gives_what_the_function_gives():
@@ -289,9 +289,9 @@ def test_signal_handlers_run_while_a_program_is_compiled(monkeypatch):
 
 def test_a_thread_starts_while_another_one_keeps_others_from_it(monkeypatch):
     """A starter of a thread may be in a signal handler, waiting for work that also starts one."""
-    monkeypatch.setattr(deep_stack, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(lazy_import, "PATIENCE_SECONDS", 0.05)
     found: list[int] = []
-    with deep_stack._SIZING:
+    with lazy_import._SIZING:
         asker = threading.Thread(target=lambda: found.append(on_deep_stack(lambda: 7)))
         asker.start()
         asker.join(10)

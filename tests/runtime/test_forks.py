@@ -133,16 +133,16 @@ FIRST = """
 
 UNLOCKED = """
     # a thread is inside one of the calls of LLVM that hold no lock of llvmlite
-    from flatweave.runtime import llvm_passes
+    from flatweave.runtime import processor
     inside, ended = threading.Event(), []
-    real = llvm_passes._EMIT
+    real = processor._EMIT
     def slow(*given):
         inside.set()
         time.sleep(0.3)
         found = real(*given)
         ended.append(1)
         return found
-    llvm_passes._EMIT = slow
+    processor._EMIT = slow
     thread = threading.Thread(target=native.compile_object, args=("define void @f() { ret void }",))
     thread.start()
     inside.wait()
@@ -153,7 +153,7 @@ UNLOCKED = """
 
 BEGUN = """
     # what was begun before a fork is compiled anew in the child
-    from flatweave.runtime import deep_stack
+    from flatweave.runtime import lazy_import as deep_stack
     go = threading.Event()
     def job():
         while os.getpid() == parent and not go.is_set():
@@ -247,7 +247,7 @@ IMPORTING = """
 
 
 @pytest.mark.parametrize(
-    "slow", every(3, ["flatweave.passes.fusion.fuse", "llvmlite.binding", "flatweave.targets"])
+    "slow", every(3, ["flatweave.passes.fuse", "llvmlite.binding", "flatweave.targets"])
 )
 def test_a_fork_waits_for_the_import_of_the_compiler(slow):
     """The child, where the importing thread is not, finds every module whole."""

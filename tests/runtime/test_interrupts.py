@@ -15,8 +15,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.dtypes import i64
-from flatweave.codegen.llvm.body import control
-from flatweave.codegen.llvm.body.trip_count import trip_count_bound
+from flatweave.codegen.llvm import control
+from flatweave.codegen.llvm.shapes import trip_count_bound
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Lambda

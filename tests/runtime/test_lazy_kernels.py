@@ -14,9 +14,9 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.unit import load
+from flatweave.codegen.llvm import unit
 from flatweave.runtime import execute
-from flatweave.runtime.deep_stack import check_wanted
+from flatweave.runtime.lazy_import import check_wanted
 from flatweave.runtime.support import buffer_pool
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
@@ -27,7 +27,7 @@ SMALL, LARGE = np.arange(4.0), np.arange(3_000_000.0)
 @pytest.fixture
 def making(monkeypatch):
     """What is called, with the names, before kernels are made; a test may put something else."""
-    real = load.make_kernels
+    real = unit.make_kernels
 
     class Making:
         before = staticmethod(lambda names: None)
@@ -41,7 +41,7 @@ def making(monkeypatch):
         found.before(names)
         return real(unit, names, timer)
 
-    monkeypatch.setattr(load, "make_kernels", make)
+    monkeypatch.setattr(unit, "make_kernels", make)
     return found
 
 
@@ -186,14 +186,14 @@ PREPARED = """
     import os, signal, sys, threading, time
     import numpy as np
     import flatweave as fw
-    from flatweave.codegen.llvm.unit import load
+    from flatweave.codegen.llvm import unit
     from flatweave.runtime import native
 
     f = fw.jit(lambda xs: fw.reverse(fw.cumsum(xs)) * 2)
     xs = np.arange(4.0)
     expected = (np.cumsum(xs)[::-1] * 2).tolist()
     inside = threading.Event()
-    real = load.make_kernels
+    real = unit.make_kernels
 """
 
 FORK = """
@@ -202,7 +202,7 @@ FORK = """
         inside.set()
         time.sleep(0.3)
         return real(*given)
-    load.make_kernels = slow
+    unit.make_kernels = slow
     f.stages(xs)
     thread = threading.Thread(target=f, args=(xs,))
     thread.start()
@@ -221,7 +221,7 @@ EXIT = """
         inside.set()
         time.sleep(0.3)
         return real(*given)
-    load.make_kernels = slow
+    unit.make_kernels = slow
     threading.Thread(target=f, args=(xs,), daemon=True).start()
     inside.wait()
     print("True 0")

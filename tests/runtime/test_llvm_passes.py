@@ -7,8 +7,8 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
-from flatweave.runtime import llvm_passes, native
-from flatweave.runtime.deep_stack import Work
+from flatweave.runtime import native, processor
+from flatweave.runtime.lazy_import import Work
 from tests.runtime.test_native import adder, call
 
 
@@ -16,16 +16,16 @@ from tests.runtime.test_native import adder, call
 def test_objects_are_made_side_by_side(monkeypatch, name):
     """Each of two threads waits inside of LLVM until the other is there, too."""
     both = threading.Barrier(2)
-    real = getattr(llvm_passes, name)
+    real = getattr(processor, name)
 
     def meeting(*given):
         both.wait(timeout=20)
         return real(*given)
 
-    monkeypatch.setattr(llvm_passes, name, meeting)
+    monkeypatch.setattr(processor, name, meeting)
     works = [Work(lambda k=k: native.compile_object(adder(k))) for k in (501, 502)]
     assert all(work.result() for work in works)
-    assert not llvm_passes._INSIDE
+    assert not processor._INSIDE
 
 
 def test_what_is_begun_is_as_what_is_compiled():

@@ -13,8 +13,8 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime import native
-from flatweave.runtime.llvm_passes import LIGHT, RAW
 from flatweave.runtime.native import NativeCode, compile_text
+from flatweave.runtime.processor import LIGHT, RAW
 
 Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 Real = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)

@@ -195,7 +195,7 @@ def copied(tmp_path):
 
 def test_versions_of_the_sources_do_not_mix(run, copied):
     """A file that changes in place: what was compiled before is not recalled."""
-    changed = copied / "flatweave" / "passes" / "fusion" / "fuse.py"
+    changed = copied / "flatweave" / "passes" / "fuse.py"
     assert [run(ONE, copied), run(ONE, copied)] == ["30.0 True\n", "30.0 False\n"]
     times, text = changed.stat(), changed.read_text(encoding="utf-8")
     changed.write_text(text.replace("Fuse", "fUSE"), encoding="utf-8")
@@ -206,7 +206,7 @@ def test_versions_of_the_sources_do_not_mix(run, copied):
 
 def test_what_two_versions_made_together_is_not_kept(run, copied):
     """A file changes between the import and the first call: the compiler is of the new one."""
-    changed = copied / "flatweave" / "passes" / "fusion" / "fuse.py"
+    changed = copied / "flatweave" / "passes" / "fuse.py"
     meanwhile = f"""
         with open({str(changed)!r}, "a") as file:
             file.write("# changed\\n")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, u16
-from flatweave.scalar.c_text import C_PRELUDE
-from flatweave.scalar.function import c_cast, evaluate_cast
+from flatweave.scalar.function import C_PRELUDE, c_cast, evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
 from tests.codegen.element_loops import same_bits, samples
 

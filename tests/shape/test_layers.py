@@ -16,15 +16,15 @@ ROWS = [
     ("scalar", "runtime"),
     ("terms",),
     ("access", "array_ir", "kernel_ir"),
-    ("ops", "on_cpu", "on_device", "simulator", "algorithms"),
+    ("ops", "on_machines", "simulator", "algorithms"),
     ("operator_checks", "gradients"),
     ("frontend", "passes", "kernel_passes", "codegen"),
-    ("nest",),
     ("lower",),
     ("targets", "recall"),
     ("pipeline", "recall_on_devices"),
     ("jit",),
-    ("tuning", "random", "places", "cluster", "notebook", "interop"),
+    ("cotangents",),
+    ("tuning", "random", "places", "cluster", "notebook", "torch", "jax"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("tables", "strings", "numpy_functions"),
@@ -38,20 +38,25 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 # Files that a line does not name are above its rooms.
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
-    "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
-    "runtime": "deep_stack < lazy_import < trusted_files < systems < cache < devices",
-    "ops": "rows < sweep < segments < arrays, folds, writes, sorts, nests, calls",
-    "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
-    " < standard",
-    "lower": "machine < schedule < traverse < kernel < host < update < sweep < sinks"
-    " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "sources < file_sinks, steps, prepare_folds < prepare, row_ranges, indexed_rules"
-    " < rules < chunk_program < executor < exchanges, partial_results, dask_worker",
-    "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost < rewrite < dce, monoid < fusion"
-    " < nests, branches",
-    "passes/nests": "repeated < hard, segments < masked, row_function, small_sorts"
-    " < row_operators < rows < distribute < rules, select < versions < lift, sizes",
+    "codegen/llvm": "module < values < isa < math < shapes < emitter < scalars < control < loops"
+    " < counted, permuted < memory < updates < collectives < rearranged, by_flags < host"
+    " < rows < unit",
+    "runtime": "lazy_import < trusted_files < systems < cache < devices",
+    "ops": "rows < sweep < folds < arrays, writes, sorts, nests, calls",
+    "frontend": "__init__ < values < trace < call < elements < arrays < ragged < functions"
+    " < complex < standard",
+    "lower": "machine < schedule < traverse < kernel_builder < element_loops < element_functions"
+    " < operators < context < in_place, atomic < sweep < scatter < sort < calls < program",
+    "cluster": "files < arrow_columns < formats < open, file_sinks, steps, prepare_folds"
+    " < prepare, row_ranges, indexed_rules < rules < chunk_program < executor"
+    " < exchange, shuffle < shuffled, dask_worker",
+    "kernel": "code < elements < checks < pulls < parts < loops < pushes < units, chunks"
+    " < stores < atomics < operators < folds, networks, warps, chained_scans < build"
+    " < in_programs < called < tuning",
+    "passes": "operators, cost < rewrite < dce, monoid < uses < sharing < fuse, fuse_siblings"
+    " < nests, into_branches, library_products",
+    "passes/nests": "hard < segments < masked, rows < distribute < scan_rules, loop_state"
+    " < inner_rules, control_rules, select < versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, its LLVM, and what
@@ -61,15 +66,15 @@ IMPORTED_LATE = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.cluster.calls",
-    "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
-    "flatweave.cluster.sources.dask_blocks", "flatweave.frontend.ragged.chunked",
+    "flatweave.cluster.on_dask", "flatweave.cluster.open", "flatweave.page.write",
+    "flatweave.frontend.ragged.chunked",
     "flatweave.cluster.export", "flatweave.cluster.in_process", "flatweave.gradients.derive",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.operator_checks.first_calls",
     "flatweave.notebook",
     "flatweave.frontend.numpy_protocol", "flatweave.frontend.functions.half_precision",
     "flatweave.tables", "flatweave.strings", "flatweave.frontend.standard.derivatives",
-    "flatweave.interop.torch", "flatweave.interop.jax",
+    "flatweave.torch", "flatweave.jax",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def test_every_pass_shows_before_and_after():
 
 
 def test_every_pass_has_a_file_of_its_name():
-    """`fuse` is found in passes/fusion/fuse.py, `lift` in the room passes/nests."""
+    """`fuse` is found in passes/fuse.py, `lift` in the room passes/nests."""
     wrong = []
     for made in ARRAY_PASSES:
         files = list((PACKAGE / "passes").rglob(f"{made.__name__}.py"))

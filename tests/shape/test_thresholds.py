@@ -4,12 +4,12 @@ import ast
 
 from tests.shape.tree import PACKAGE
 
-FOLDERS = ("access", "passes", "nest", "lower")
+FOLDERS = ("access", "passes", "lower")
 MOST = 135
 """It was 205 while each pass had its sizes. A new number replaces another one."""
-COSTS = ("passes/cost.py", "lower/machine/machine.py")
+COSTS = ("passes/cost.py", "lower/machine.py")
 """What a machine is, and what work costs on it."""
-MOST_OUTSIDE = 107
+MOST_OUTSIDE = 81
 """Numbers of all other modules."""
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel.programs.build import Way, unit_of
+from flatweave.kernel.build import Way, unit_of
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Release, Sync
-from flatweave.lower.machine.machine import CUDA, OPENCL, cpu
+from flatweave.lower.machine import CUDA, OPENCL, cpu
 from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import ReverseBlocks, ReverseWarps, Shuffled, adversaries

@@ -5,8 +5,7 @@ import pytest
 
 from flatweave.base.dtypes import DTYPES, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.text import parse_unit
-from flatweave.kernel_ir.verify import verify
+from flatweave.kernel_ir.units import parse_unit, verify
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import Failure
 from tests.kernel_ir.units import one_kernel, unit

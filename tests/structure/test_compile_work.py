@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine import CUDA
 from flatweave.lower.program import lower
 from flatweave.pipeline import ARRAY_PASSES, optimise
 from tests.quick import every

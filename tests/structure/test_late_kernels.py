@@ -7,8 +7,8 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.unit import load
-from flatweave.lower.kernel.builder import HostScope, KernelBuilder, Sites, to_give
+from flatweave.codegen.llvm import unit
+from flatweave.lower.kernel_builder import HostScope, KernelBuilder, Sites, to_give
 from flatweave.terms.build import Builder, index
 
 IDX = np.array([3, 1, 1, 0])
@@ -26,8 +26,8 @@ def compiled(monkeypatch):
 
         return counted
 
-    monkeypatch.setattr(load, "compile_text", counting(load.compile_text))
-    monkeypatch.setattr(load, "begin", counting(load.begin))
+    monkeypatch.setattr(unit, "compile_text", counting(unit.compile_text))
+    monkeypatch.setattr(unit, "begin", counting(unit.begin))
     return texts
 
 
@@ -70,7 +70,7 @@ def test_a_histogram_compiles_what_it_runs(compiled):
 def test_what_is_likely_to_run_next_is_compiled_with_it(monkeypatch):
     """Sums over the same rows take the same variant: those of the second and the third wait for
     their launches."""
-    asked, real = [], load.make_kernels
+    asked, real = [], unit.make_kernels
 
     def asking(unit, names, timer):
         asked.append(names)
@@ -81,7 +81,7 @@ def test_what_is_likely_to_run_next_is_compiled_with_it(monkeypatch):
         b = fw.map(lambda row, x: fw.sum(row * x), rows, a)
         return fw.map(lambda row, x: fw.sum(row - x), rows, b)
 
-    monkeypatch.setattr(load, "make_kernels", asking)
+    monkeypatch.setattr(unit, "make_kernels", asking)
     rows = fw.ragged(np.arange(60.0), lengths=np.full(20, 3))
     sums = np.arange(60.0).reshape(20, 3).sum(1)
     program = on_cpu(f)
@@ -188,15 +188,15 @@ def test_errors_of_kernels_made_later_have_their_place():
 def test_switches_are_those_of_the_compilation(monkeypatch):
     """A kernel made later is made for the CPU that the program was compiled for."""
     seen = []
-    real = load.emit_kernels
+    real = unit.emit_kernels
 
     def emit(kernels, isa):
         seen.append(isa.name)
         return real(kernels, isa)
 
-    monkeypatch.setattr(load, "emit_kernels", emit)
-    with config.scoped(cpu="x86-64-v2" if load.here().name.startswith("a") else "native"):
-        here = load.here().name
+    monkeypatch.setattr(unit, "emit_kernels", emit)
+    with config.scoped(cpu="x86-64-v2" if unit.here().name.startswith("a") else "native"):
+        here = unit.here().name
         stages = on_cpu(lambda xs: xs * 5 + 0.25).stages(IDX)
     found = stages.executable.run([len(IDX), IDX])
     assert seen == [here]

@@ -6,7 +6,7 @@ import pytest
 from flatweave.array_ir.syntax import parse_program, print_program, same
 from flatweave.base.dtypes import f32, f64, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.text import parse_unit, print_unit
+from flatweave.kernel_ir.units import parse_unit, print_unit
 from flatweave.ops import Map
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.array_ir.syntax import parse_program, print_program
-from flatweave.array_ir.verify import form_of_text
-from flatweave.kernel_ir.text import parse_unit
+from flatweave.array_ir.syntax import form_of_text, parse_program, print_program
+from flatweave.kernel_ir.units import parse_unit
 from flatweave.tools import opt
 
 TEXT = """\

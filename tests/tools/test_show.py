@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.array_ir.syntax import Program, parse_program
-from flatweave.array_ir.verify import SWEPT, TRACED
+from flatweave.array_ir.syntax import SWEPT, TRACED, Program, parse_program
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.passes.array_pass import array_pass
+from flatweave.passes.rewrite import array_pass
 from flatweave.pipeline import PASSES, optimise
 from flatweave.terms.syntax import Lambda
 from flatweave.tools import show

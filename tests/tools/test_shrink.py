@@ -64,7 +64,7 @@ def test_a_wrong_interpreter_is_found(tmp_path, capsys, monkeypatch):
     """Where bits are counted wrongly the two disagree, and the rest of the program is dropped."""
     path = tmp_path / "wrong.air"
     path.write_text(WRONG)
-    monkeypatch.setattr("flatweave.scalar.bits.np.bitwise_count", lambda x: x * 0)
+    monkeypatch.setattr("flatweave.scalar.ops.np.bitwise_count", lambda x: x * 0)
 
     assert main([str(path)]) == 0
     out = capsys.readouterr().out

@@ -10,7 +10,7 @@ from flatweave.base.config import config
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN
 from flatweave.lower.schedule.plan import SweepPlan, parse_plans
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.steps import (
     BY_PANELS,
     Axis,
     Bind,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.base import phase_timer
+from flatweave.base import recording
 from flatweave.base.config import config
 from flatweave.base.schedule import ALWAYS, NEVER, Thresholds
 from flatweave.runtime import tuned
@@ -236,13 +236,13 @@ def test_a_version_forced_from_outside():
 @pytest.mark.slow
 def test_a_terminal_sees_how_far_it_is(monkeypatch):
     """On a line that is gone at the end."""
-    monkeypatch.setattr(phase_timer, "PATIENCE", 0.0)
+    monkeypatch.setattr(recording, "PATIENCE", 0.0)
     with terminal() as text:
         fw.tune(all_in_order, (rows_of(8, 30),))
         found = text()
 
     assert "flatweave: tuning all_in_order, round 1, input 1 of 1" in found
-    assert found.endswith(phase_timer.CLEAR)
+    assert found.endswith(recording.CLEAR)
 
 
 def test_calls_go_on_in_other_threads(few):

@@ -9,12 +9,11 @@ from flatweave.base.dtypes import DType, i32, i64, u32
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type, stored
 from flatweave.codegen.c.index_width import QUOTIENTS, WIDE, Narrowed, is_modular
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Call
-from flatweave.scalar.c_text import CText
-from flatweave.scalar.function import c_cast
+from flatweave.scalar.function import CText, c_cast
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
-from flatweave.base.host_functions import HostCall
 from flatweave.base.library_products import KINDS
+from flatweave.base.plan import HostCall
 from flatweave.base.recording import OPEN, watched
 from flatweave.base.source import Location
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import CallHost
-from flatweave.runtime.devices.cublas import Matrix, Product
+from flatweave.runtime.devices.cuda_libraries import Matrix, Product
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.launches import note
 from flatweave.runtime.devices.programs import Buffer, Running

@@ -21,6 +21,7 @@ from functools import lru_cache
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.codegen.c.index_ranges import GRID, ZERO, Ranges, common, degree
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.memory_ops import (
     AcquireLanes,
@@ -31,7 +32,6 @@ from flatweave.kernel_ir.memory_ops import (
     StoreInTurn,
     StoreWhole,
 )
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.warp_ops import CountLanes
 from flatweave.runtime.devices.launches import GRID_ITSELF, LIMIT, Fits
 from flatweave.terms.control import Apply, Cast, For, If, While

@@ -14,6 +14,7 @@ from flatweave.codegen.c.dialect import (
     stored,
 )
 from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import Local
 from flatweave.kernel_ir.memory_ops import (
@@ -27,7 +28,6 @@ from flatweave.kernel_ir.memory_ops import (
     StoreWhole,
     ThreadMemory,
 )
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.terms.syntax import Atom, BufferType, Let, Op, Var
 
 # Memory in C: loads, stores, shared memory, atomics, the chain's loads and stores, reports.

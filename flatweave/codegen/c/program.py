@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.base.phase_timer import PhaseTimer, shown
 from flatweave.base.plan import Plan
+from flatweave.base.recording import PhaseTimer, shown
 from flatweave.base.records import record
 from flatweave.codegen.c.dialect import Dialect, stored
 from flatweave.codegen.c.emitter import HANDLERS as SCALAR_HANDLERS
@@ -17,17 +17,17 @@ from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.c.index_width import WIDE, Narrowed, narrowed
 from flatweave.codegen.c.memory import HANDLERS as MEMORY_HANDLERS
 from flatweave.codegen.c.warp import HANDLERS as WARP_HANDLERS
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.memory_ops import AcquireLanes, LoadWhole
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.kernel_ir.warp_ops import LoadTile
-from flatweave.runtime.deep_stack import check_wanted, on_deep_stack
 from flatweave.runtime.devices.device import Device, Module
 from flatweave.runtime.devices.launches import IN_64_BITS, Kernels, Launchable
 from flatweave.runtime.devices.programs import HostProgram
-from flatweave.scalar.c_text import C_PRELUDE
+from flatweave.runtime.lazy_import import check_wanted, on_deep_stack
+from flatweave.scalar.function import C_PRELUDE
 from flatweave.terms.syntax import BufferType, Let, Var
 from flatweave.terms.traverse import atoms_in, walk_lets
 

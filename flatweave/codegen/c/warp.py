@@ -20,8 +20,8 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import scalar_type
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import warp_ops as k
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.kernel_ir.warp_ops import ShuffleLanes
 from flatweave.terms.syntax import Atom, Lambda, Let

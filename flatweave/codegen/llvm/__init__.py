@@ -1,11 +1,16 @@
-"""Kernel IR becomes LLVM text for CPUs: `emit` makes a module of a unit.
+"""Kernel IR becomes LLVM text for CPUs: `unit.emit` makes a module of a unit, `unit.load` code.
 
-From bottom to top: `text/` is LLVM's language, `isa/` what CPUs differ in, `math/` scalar
-functions, `body/` control flow, `memory/` loads, stores and updates, `lanes/` what lanes do
-together, `unit/` kernels and the host.
+    unit               a function for each kernel and one for the host
+    host, rows         what the host does, and kernels that launch others
+    collectives, rearranged, by_flags
+                       what the lanes of a vector do together
+    memory, updates    loads, stores, updates; counted and permuted have lanes of few, or in order
+    scalars, control, loops
+                       kernel code but for these; emitter is what all of it works on
+    math, isa          scalar functions, and what CPUs differ in
+    module, values     LLVM's text, which does not depend on kernels: modules, functions, values
 """
 
-from flatweave.codegen.llvm.unit.emit import emit
-from flatweave.codegen.llvm.unit.load import load
+from flatweave.runtime.lazy_import import lazy_modules
 
-__all__ = ["emit", "load"]
+__getattr__ = lazy_modules(__name__, "counted", "permuted", "rows")

@@ -27,7 +27,7 @@ from flatweave.frontend.call.direct import forget_captured
 from flatweave.frontend.call.donation import is_alone
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe, kind_of
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.scope import current, innermost
 from flatweave.frontend.values.tree import flatten, is_irregular

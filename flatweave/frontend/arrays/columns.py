@@ -18,8 +18,8 @@ from flatweave.frontend.arrays.row_scans import (
     scan_last_axis,
     scan_small_rows,
 )
+from flatweave.frontend.elements.bodies import by_rank
 from flatweave.frontend.elements.broadcasting import broadcast_to, generated, read, read_stretched
-from flatweave.frontend.elements.element_arguments import by_rank
 from flatweave.frontend.elements.lambdas import combined_by
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
@@ -29,8 +29,7 @@ from flatweave.frontend.values.scope import current
 from flatweave.ops import Filter, Map, Reduce, Scan
 from flatweave.scalar import ops as scalars
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant, scalar_type
 from flatweave.terms.traverse import Substitution
 
 

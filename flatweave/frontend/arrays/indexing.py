@@ -18,23 +18,21 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
-from flatweave.frontend.arrays.masks import (
+from flatweave.frontend.arrays.reading import (
     Held,
     beside,
     check_extents,
+    element,
+    from_start,
     is_mask,
     is_single,
     leads,
-    masked,
-    rank_in,
-    with_axes,
-)
-from flatweave.frontend.arrays.reading import (
-    element,
-    from_start,
     listed_index,
+    masked,
     must_be_a_place,
+    rank_in,
     read_atom,
+    with_axes,
 )
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import common_shape, generated, read_stretched

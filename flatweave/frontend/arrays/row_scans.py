@@ -30,7 +30,7 @@ from math import prod
 
 from flatweave.base.dtypes import i64
 from flatweave.frontend.arrays.shapes import transposed
-from flatweave.frontend.elements.branches import branch
+from flatweave.frontend.elements.bodies import branch
 from flatweave.frontend.elements.broadcasting import generated, read, read_stretched
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.trace import extents

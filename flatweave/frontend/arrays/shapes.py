@@ -26,7 +26,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, restructured
 from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, shown
-from flatweave.frontend.values.device_array import shaped as under_shape
+from flatweave.frontend.values.elsewhere import shaped as under_shape
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import is_irregular
 from flatweave.ops import Reshape

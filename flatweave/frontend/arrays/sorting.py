@@ -26,8 +26,8 @@ from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.bodies import arrays_of_one_length
 from flatweave.frontend.elements.broadcasting import generated, read
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import product, same_length

@@ -18,8 +18,8 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted, listed
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.bodies import check_regular
 from flatweave.frontend.elements.broadcasting import read, taken
-from flatweave.frontend.elements.element_arguments import check_regular
 from flatweave.frontend.elements.lambdas import need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO

@@ -16,6 +16,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.bodies import independent, restricted
 from flatweave.frontend.elements.broadcasting import (
     broadcast_to,
     common_shape,
@@ -24,7 +25,6 @@ from flatweave.frontend.elements.broadcasting import (
     read_stretched,
     taken,
 )
-from flatweave.frontend.elements.element_arguments import independent, restricted
 from flatweave.frontend.elements.elementwise import add
 from flatweave.frontend.elements.lambdas import (
     expect_neutral,

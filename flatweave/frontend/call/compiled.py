@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Fault
 from flatweave.base import pretty
 from flatweave.base.config import config
-from flatweave.base.diagnostics import Note, StoredArray
 from flatweave.base.errors import UserError
+from flatweave.base.pretty import Note, StoredArray
 from flatweave.base.recording import OPEN, run
 from flatweave.base.records import record
 from flatweave.base.source import Location
@@ -29,10 +29,10 @@ from flatweave.frontend.call.signature import Specialisation, Specialised, unit_
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
-from flatweave.frontend.values.device_array import Teller, device_array
+from flatweave.frontend.values.elsewhere import Teller, device_array
 from flatweave.frontend.values.number_formats import is_complex, pairs_of
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
-from flatweave.on_cpu import OnCpu
+from flatweave.on_machines import OnCpu
 from flatweave.runtime.calls import AS_THEY_ARE, Argument
 from flatweave.runtime.cpu import is_frozen, shared
 from flatweave.runtime.devices.arrays import Resident

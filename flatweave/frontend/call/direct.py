@@ -35,7 +35,7 @@ from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import View, view_of
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.number_formats import Interleaved
 from flatweave.frontend.values.scope import TRACING
 from flatweave.frontend.values.tree import LEAF, Node, Tree, parts_of, unflatten

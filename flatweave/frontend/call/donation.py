@@ -26,7 +26,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.compiled import Donated
 from flatweave.frontend.values.array import HostArray, HostComplex
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.number_formats import is_complex
 from flatweave.runtime.calls import buffer_of

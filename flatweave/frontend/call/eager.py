@@ -52,7 +52,7 @@ from flatweave.frontend.call.signature import (
 )
 from flatweave.frontend.trace.trace import Traced, View, trace
 from flatweave.frontend.trace.tracers import is_array
-from flatweave.frontend.values.argument_values import TELLING, is_telling
+from flatweave.frontend.values.arguments import TELLING, is_telling
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex

@@ -6,7 +6,7 @@
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
 for each of their values, while every other number, an extent too, is an argument at run time. The
 body is given Python's own numbers and tuples for them, whatever the caller has
-(`argument_values.py`). In `structured` ones a list is a structure, as a tuple is; elsewhere one of
+(`arguments.py`). In `structured` ones a list is a structure, as a tuple is; elsewhere one of
 numbers is an array. `numbers`, and `shape`, are structures of a few numbers, also when an array
 holds them. `lists`, and `arrays`, are lists of arrays, also when one array holds them. What `parts`
 names may be tuples, dicts, .. of one structure, each part of which is worked on. An `elementwise`
@@ -32,9 +32,9 @@ import numpy as np
 from flatweave.base.errors import FUNCTIONS, ArgumentError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.base.tracebacks import leave_ours_out
 from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, DirectCalls
-from flatweave.frontend.values.argument_values import (
+from flatweave.frontend.trace.run_time_checks import leave_ours_out
+from flatweave.frontend.values.arguments import (
     CLASSES,
     TELLING,
     in_numpys_order,

@@ -24,7 +24,7 @@ from flatweave.frontend.call.compiled import Entry
 from flatweave.frontend.call.direct import Direct, values_of
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
-from flatweave.frontend.values.device_array import DeviceArray, shaped
+from flatweave.frontend.values.elsewhere import DeviceArray, shaped
 from flatweave.runtime.calls import AS_THEY_ARE, ROWS, ROWS_SHAPED, Argument
 from flatweave.runtime.devices.arrays import ARRAYS
 

@@ -20,20 +20,20 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from flatweave.array_ir.fault import SAME, Fault
+from flatweave.array_ir.syntax import SAME, Fault
 from flatweave.base.dtypes import DType, as_dtype, bool_, c128, f64, i64
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import Leaf, View
+from flatweave.frontend.values.arguments import literal_dtype
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.foreign_arrays import is_lazy, on_gpu
 from flatweave.frontend.values.number_formats import is_complex, is_short, pairs_of, words_of
-from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.tree import Tree
 from flatweave.ops import Callback
 from flatweave.runtime.devices.arrays import ARRAYS

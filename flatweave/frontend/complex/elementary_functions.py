@@ -35,9 +35,9 @@ from flatweave.frontend.elements.elementwise import (
     tan,
 )
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.values.arguments import common
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.number_formats import Complex
-from flatweave.frontend.values.promotion import common
 
 LOG_2 = math.log(2)
 LOG_10 = math.log(10)

@@ -18,6 +18,7 @@ from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf,
 from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.arguments import any_dtype_of, common
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array
 from flatweave.frontend.values.number_formats import (
@@ -28,7 +29,6 @@ from flatweave.frontend.values.number_formats import (
     not_real,
     speaks_of_complex,
 )
-from flatweave.frontend.values.promotion import any_dtype_of, common
 from flatweave.terms.syntax import constant
 
 Rule = Callable[..., Any]

@@ -32,8 +32,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, origin_line, same
 from flatweave.frontend.trace.run_time_checks import LITERAL, check, check_message
 from flatweave.frontend.trace.tracers import emit, tracer_of
-from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.promotion import (
+from flatweave.frontend.values.arguments import (
     COMPARISONS,
     PYTHON,
     bounds,
@@ -42,6 +41,7 @@ from flatweave.frontend.values.promotion import (
     too_big,
     wider,
 )
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Generate, Index, Map
 from flatweave.terms.syntax import Atom, Const, Var, constant

@@ -14,10 +14,10 @@ from typing import Any
 from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
-from flatweave.base.tracebacks import PACKAGE
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcasting import cast, generated, read, taken
 from flatweave.frontend.trace.extents import ONE, same
+from flatweave.frontend.trace.run_time_checks import PACKAGE
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values import datetimes
 from flatweave.frontend.values.array import METHODS, Tracer, describe, kind_of
@@ -38,8 +38,7 @@ from flatweave.ops import Map
 from flatweave.scalar.ops import TABLE
 from flatweave.scalar.ops import neutral as neutral_value
 from flatweave.terms.control import Apply
-from flatweave.terms.rules import row_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var, row_type
 
 
 def need_function(fn: Any, who: str) -> Callable[..., Any]:

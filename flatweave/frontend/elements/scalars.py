@@ -17,9 +17,9 @@ from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values import untraceable
+from flatweave.frontend.values.arguments import common, dtype_of, operand_dtype
 from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.exchange import on_device
-from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node
 from flatweave.ops import Check

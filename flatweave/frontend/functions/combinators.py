@@ -16,8 +16,8 @@ from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.bodies import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.broadcasting import generated
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.lambdas import (
     check_arity,
     element_function,
@@ -36,7 +36,7 @@ from flatweave.frontend.ragged.map_rows import (
     result_of,
 )
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.ragged.row_selection import gathered
+from flatweave.frontend.ragged.rearranging import gathered
 from flatweave.frontend.trace.extents import known_part, same_length, shape_of
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import (

@@ -18,14 +18,14 @@ from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserErr
 from flatweave.base.records import record, replace
 from flatweave.frontend.arrays.assignment import separated
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.branches import as_kinds_of, branch, difference, leaves_and_tree
+from flatweave.frontend.elements.bodies import as_kinds_of, branch, difference, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import emit, extent_of, scalar_of
+from flatweave.frontend.values.arguments import common
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import Scope, current, entered
 from flatweave.frontend.values.tree import Tree, paths, spelled, unflatten
 from flatweave.ops import Reshape

@@ -17,7 +17,7 @@ from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.branches import bound_results, leaves_and_tree
+from flatweave.frontend.elements.bodies import bound_results, leaves_and_tree
 from flatweave.frontend.elements.broadcasting import cast, generated
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.functions.differentiable import (

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
+from flatweave.array_ir.syntax import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.branches import branch
+from flatweave.frontend.elements.bodies import arrays_of_one_length, branch, check_regular
 from flatweave.frontend.elements.broadcasting import generated, read
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.lambdas import (
     check_arity,
     combine_lambda,

@@ -17,8 +17,8 @@ from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
+from flatweave.frontend.values.arguments import dtype_of, wide_dtype
 from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
-from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar

@@ -24,8 +24,8 @@ from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_oper
 from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.bodies import arrays_of_one_length
 from flatweave.frontend.elements.broadcasting import generated, read
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import (
     combine_lambda,
     element_type,
@@ -38,8 +38,8 @@ from flatweave.frontend.functions.combinators import map, scan
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, restructured, tracer_of
+from flatweave.frontend.values.arguments import dtype_of, wide_dtype
 from flatweave.frontend.values.array import Array, Tracer, describe
-from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, flatten, unflatten
 from flatweave.ops import ReduceSegments, Scan

@@ -24,7 +24,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.frontend.arrays.shapes import axis_below, axis_number, transpose
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.element_arguments import arrays_of_one_length
+from flatweave.frontend.elements.bodies import arrays_of_one_length
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows, mapped
 from flatweave.frontend.ragged.ragged import Ragged

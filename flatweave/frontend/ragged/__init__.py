@@ -6,7 +6,7 @@ every row, what it computes for each element is computed over the flat values.
 
     built       cutting.py: from offsets, lengths, flags, matrices, lists (row_lists.py), columns of
                 Awkward and of what has Arrow's interface (exchange.py)
-    read        row_selection.py: rows[i], rows[a:b]; inner_indexing.py: rows[i, j], rows[:, a:b]
-    computed    elementwise.py, reductions.py, rearranging.py (concat, sort, replace)
+    read        rearranging.py: rows[i], rows[a:b]; inner_indexing.py: rows[i, j], rows[:, a:b]
+    computed    elementwise.py, reductions.py, rearranging.py (also concat, sort, replace)
     mapped      map_rows.py
 """

@@ -20,7 +20,6 @@ import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
-from flatweave.base.pieces import loaded
 from flatweave.frontend.ragged.offsets import (
     FALLING,
     FIRST,
@@ -34,6 +33,7 @@ from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import METHODS, host_array, kind_of
 from flatweave.frontend.values.chunked import Chunked, Held, not_before, positive
+from flatweave.frontend.values.elsewhere import loaded
 from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
 
 NO_SHAPE = "rows in chunks have no shape: len(rows) is the number of rows."

@@ -21,14 +21,13 @@ import numpy as np
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
 from flatweave.frontend.arrays.assignment import separated
-from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.sources import concat
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.branches import branch
+from flatweave.frontend.elements.bodies import branch
 from flatweave.frontend.elements.broadcasting import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.ragged.exchange import is_awkward, of_arrow, of_awkward
-from flatweave.frontend.ragged.nulls import taken, without_nulls
 from flatweave.frontend.ragged.offsets import (
     BELOW,
     FALLING,
@@ -44,7 +43,9 @@ from flatweave.frontend.ragged.offsets import (
     narrow,
     on_host,
     reach,
+    taken,
     the_one,
+    without_nulls,
 )
 from flatweave.frontend.ragged.ragged import Ragged, row_count
 from flatweave.frontend.ragged.row_lists import kinds_of, of_matrix, of_rows, retyped

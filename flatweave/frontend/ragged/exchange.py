@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported
-from flatweave.frontend.ragged.nulls import Masked, may_miss, null_error
-from flatweave.frontend.ragged.offsets import on_host
+from flatweave.frontend.ragged.offsets import Masked, may_miss, null_error, on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.arrow_columns import (
     FIXED,

@@ -42,7 +42,7 @@ from flatweave.frontend.ragged.ragged import (
     row_count,
     value_count,
 )
-from flatweave.frontend.ragged.row_selection import (
+from flatweave.frontend.ragged.rearranging import (
     chosen,
     gathered,
     no_rank_one,

@@ -19,8 +19,8 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ShapeError, Unsupported
 from flatweave.base.records import record
+from flatweave.frontend.elements.bodies import outside
 from flatweave.frontend.elements.broadcasting import generated, read
-from flatweave.frontend.elements.element_arguments import outside
 from flatweave.frontend.elements.lambdas import check_arity, element_type, name_of, own
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.ragged import Ragged, joined, row_count, row_lengths, row_of

@@ -39,7 +39,7 @@ from flatweave.frontend.values.array import (
     separate,
 )
 from flatweave.frontend.values.arrow_interface import capsules
-from flatweave.frontend.values.device_array import at_hand
+from flatweave.frontend.values.elsewhere import at_hand
 from flatweave.frontend.values.operators import Elementwise, Reductions
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import (

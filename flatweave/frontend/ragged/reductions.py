@@ -39,8 +39,8 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.arguments import dtype_of, wide_dtype
 from flatweave.frontend.values.array import METHODS, Array, Tracer
-from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import LEAF, flat_values, flatten, unflatten
 from flatweave.terms.build import index

@@ -19,9 +19,9 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
-from flatweave.frontend.ragged.nulls import Masked, joined, taken
-from flatweave.frontend.ragged.offsets import on_host
+from flatweave.frontend.ragged.offsets import Masked, joined, on_host, taken
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.arguments import any_dtype_of, dtype_of
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import (
     asarray,
@@ -34,7 +34,6 @@ from flatweave.frontend.values.asarray import (
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.foreign_arrays import check_nan
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, map_leaves, unflatten
 
 NUMBERS = frozenset({int, float, bool, complex})

@@ -9,7 +9,6 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.axes import axes_named, axes_of
-from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
     axis_below,
     axis_of,
@@ -20,7 +19,7 @@ from flatweave.frontend.arrays.shapes import (
     rotated_right,
     transposed,
 )
-from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.arrays.sources import concat, in_one_dtype, iota
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read, read_stretched, zipped
 from flatweave.frontend.functions.combinators import map

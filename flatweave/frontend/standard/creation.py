@@ -16,9 +16,9 @@ from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import length_of, scalar_i64, shape_of
 from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, extent_of, flag_of, scalar_of, tracer_of
+from flatweave.frontend.values.arguments import ScalarOverflowError, dtype_of, fits
 from flatweave.frontend.values.array import Array, Tracer, describe, host_array, kind_of
 from flatweave.frontend.values.exchange import on_device
-from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of, fits
 from flatweave.frontend.values.scope import current
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant

@@ -20,7 +20,7 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.base.dtypes import COMPLEX, PARTS, DType, as_dtype, f64
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
-from flatweave.base.host_functions import STACKED, register
+from flatweave.base.plan import STACKED, register
 from flatweave.base.source import user_location
 from flatweave.frontend.complex.rules import either
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct, traced

@@ -14,8 +14,8 @@ import numpy as np
 
 from flatweave.base.dtypes import PARTS, i64
 from flatweave.base.errors import ShapeError
-from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import expand_dims, integer
+from flatweave.frontend.arrays.sources import broadcast_to
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number, whole
 from flatweave.frontend.elements.elementwise import maximum, minimum

@@ -34,10 +34,10 @@ from flatweave.base.dtypes import (
 )
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.records import record
+from flatweave.frontend.values.arguments import any_dtype_of
 from flatweave.frontend.values.array import METHODS, Array, Tracer, kind_of
 from flatweave.frontend.values.exchange import DEVICES, HOST, on_device
 from flatweave.frontend.values.number_formats import Composed
-from flatweave.frontend.values.promotion import any_dtype_of
 
 KINDS = {
     "bool": (bool_,),

@@ -8,8 +8,8 @@ from typing import Any
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.axes import axes_named
-from flatweave.frontend.arrays.joining import broadcast_arrays
 from flatweave.frontend.arrays.shapes import axis_of, expand_dims, reshape
+from flatweave.frontend.arrays.sources import broadcast_arrays
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import abs, maximum, minimum, sqrt

@@ -17,11 +17,11 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, ShapeError
-from flatweave.base.host_functions import Values
 from flatweave.base.library_products import FEW, FEW_RESULTS, LONG, MANY, SMALL
+from flatweave.base.plan import Values
 from flatweave.frontend.arrays.axes import reduced_by
-from flatweave.frontend.arrays.joining import broadcast_to
 from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.arrays.sources import broadcast_to
 from flatweave.frontend.call.direct import values_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcasting import generated, read, zipped

@@ -21,8 +21,8 @@ from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.arguments import common
 from flatweave.frontend.values.array import Array, Tracer, describe, shown
-from flatweave.frontend.values.promotion import common
 from flatweave.terms.syntax import Atom
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError
-from flatweave.frontend.arrays.joining import broadcast_to
+from flatweave.frontend.arrays.sources import broadcast_to
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex
 from flatweave.frontend.elements.elementwise import minimum

@@ -13,9 +13,8 @@ import numpy as np
 from flatweave.base.dtypes import DType, bool_, i8
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.frontend.arrays.axes import axes_of
-from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, integer, raveled
-from flatweave.frontend.arrays.sources import full
+from flatweave.frontend.arrays.sources import concat, full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcasting import zipped
@@ -26,9 +25,9 @@ from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.namespace import isdtype
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.arguments import operand_dtype
 from flatweave.frontend.values.array import Array, Tracer, shown
 from flatweave.frontend.values.number_formats import Complex
-from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
 
 

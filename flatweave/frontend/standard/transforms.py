@@ -39,10 +39,10 @@ from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.standard.arrangement import roll
 from flatweave.frontend.trace.trace import read_again
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.arguments import dtype_of
 from flatweave.frontend.values.array import Array, Tracer
 from flatweave.frontend.values.exchange import on_device
 from flatweave.frontend.values.number_formats import Complex
-from flatweave.frontend.values.promotion import dtype_of
 
 LONG = 8
 """From rows of so many bits on their columns are long enough to be worked on side by side."""

@@ -1,24 +1,12 @@
-"""What a program checks while it runs: that arrays have room, and what went wrong, for its user.
-
-    fit((n, m))        stop the program unless max(n, 1) * max(m, 1) < 2**60
-    total(n, m)        n + m, and stop the program where that wraps
-    Fault("index", value=7, extent=3)            IndexOutOfBounds: index 7 is outside ..
-    Fault("same", values=(3, 4), message=..)     ShapeError: map needs arrays of one length, got ..
-
-Extents are multiplied and added here alone. Nothing that follows from them can wrap then: not a
-number of elements, nor one of bytes, nor the row-major position of an element. Extents of 0 are
-left out of the product, so that the order of the axes does not matter, and a part of a shape that
-fits fits as well; NumPy counts in the same way.
-
-A check carries its whole message, parts divided by `PARTS`, with `{0}`, `{1}` for its values.
-"""
+"""What a program checks while it runs, and which lines of theirs its users are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from types import TracebackType
 
-from flatweave.array_ir.fault import (
+from flatweave.array_ir.syntax import (
     INDEX,
     MEMORY,
     NEGATIVE,
@@ -30,6 +18,7 @@ from flatweave.array_ir.fault import (
     Fault,
 )
 from flatweave.base import pretty
+from flatweave.base.config import config
 from flatweave.base.dtypes import as_dtype, bool_, i64
 from flatweave.base.errors import (
     FOUND,
@@ -43,11 +32,28 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.values.promotion import ScalarOverflowError
+from flatweave.frontend.values.arguments import ScalarOverflowError
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
+
+# -- run time checks ------------------------------------------------------------------------------
+#
+# What a program checks while it runs: that arrays have room, and what went wrong, for its user.
+#
+#   fit((n, m))        stop the program unless max(n, 1) * max(m, 1) < 2**60
+#   total(n, m)        n + m, and stop the program where that wraps
+#   Fault("index", value=7, extent=3)            IndexOutOfBounds: index 7 is outside ..
+#   Fault("same", values=(3, 4), message=..)     ShapeError: map needs arrays of one length, got ..
+#
+# Extents are multiplied and added here alone. Nothing that follows from them can wrap then: not a
+# number of elements, nor one of bytes, nor the row-major position of an element. Extents of 0 are
+# left out of the product, so that the order of the axes does not matter, and a part of a shape that
+# fits fits as well; NumPy counts in the same way.
+#
+# A check carries its whole message, parts divided by `PARTS`, with `{0}`, `{1}` for its values.
+
 
 # an integer that does not fit the dtype of the array it meets: an unsigned one, a signed one
 LITERAL = ("unsigned_literal", "literal")
@@ -270,3 +276,39 @@ REMEDY_SUM = "Check the extents: one of them is far too large."
 
 def _sum(who: str, a: object, b: object) -> str:
     return f"{who} of {a} and {b} elements has more than an i64 can count."
+
+
+# -- tracebacks -----------------------------------------------------------------------------------
+#
+# Tracebacks without frames of ours: of a mistake in a program, the lines of that program are left.
+#
+# flatten(sums)                 app.py:9          kept Jitted.__call__ .. trace      flatweave/..
+# 20 frames, left out lambda x: x if x > 0 else 0   app.py:4          kept Tracer.__bool__
+# flatweave/..      left out NotTraceableError: ..
+
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def leave_ours_out(error: Exception) -> None:
+    """Take our frames out of the traceback of a user's mistake; `FLATWEAVE_DEBUG=1` leaves all.
+
+    An error that a line of ours raises and that is no UserError is a fault of ours: it keeps them.
+    """
+    kept: list[TracebackType] = []
+    is_ours = True
+    step = error.__traceback__
+    while step is not None:
+        name = step.tb_frame.f_globals.get("__name__") or ""
+        is_ours = name.partition(".")[0] == PACKAGE
+        if not is_ours:
+            kept.append(step)
+        step = step.tb_next
+    if config.debug or (is_ours and not isinstance(error, UserError)):
+        return
+    shown: TracebackType | None = None
+    for step in reversed(kept):
+        shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    error.__traceback__ = shown
+    if isinstance(error.__cause__, UserError):  # which NumPy wrapped in its own error
+        leave_ours_out(error.__cause__)

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.diagnostics import Note
 from flatweave.base.dtypes import PARTS, DType, i64, u16
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.base.pretty import Note
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import asides, user_location
@@ -45,8 +45,7 @@ from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.runtime.cpu import Memory, address_of
 from flatweave.terms.build import index
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Var, array_type
 
 TWO = index(2)
 OF_NUMPY = "setting an array element"  # how NumPy's own message begins, where ours is its cause

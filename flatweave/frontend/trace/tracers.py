@@ -28,6 +28,7 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.frontend.trace.run_time_checks import SIZE, check_message, fit_results
+from flatweave.frontend.values.arguments import common, fits, literal_dtype
 from flatweave.frontend.values.array import (
     METHODS,
     Array,
@@ -38,7 +39,7 @@ from flatweave.frontend.values.array import (
     shown,
 )
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array, values_of
-from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.number_formats import (
     OF,
     STORED,
@@ -48,14 +49,12 @@ from flatweave.frontend.values.number_formats import (
     is_short,
     words_of,
 )
-from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves, unflatten
 from flatweave.ops import Check, Map
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.build import index
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Op, Var, constant
+from flatweave.terms.syntax import Atom, Const, Op, Var, constant, scalar_type
 
 EXACT = 53
 """Bits that an f64 has room for."""

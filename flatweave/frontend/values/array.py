@@ -17,9 +17,9 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import UserError
+from flatweave.frontend import Methods
 from flatweave.frontend.values import operators, untraceable
 from flatweave.frontend.values.exchange import HOST, Exchange, Values, on_device
-from flatweave.frontend.values.public_names import Methods
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.runtime.lazy_import import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const

@@ -23,6 +23,7 @@ from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, NotTraceableError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.frontend.values import datetimes, exchange
+from flatweave.frontend.values.arguments import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.exchange import Values, must_be_row_major, on_device
 from flatweave.frontend.values.foreign_arrays import (
@@ -35,7 +36,6 @@ from flatweave.frontend.values.foreign_arrays import (
     is_native,
 )
 from flatweave.frontend.values.number_formats import Complex, Short, not_real
-from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.scope import asked_in
 from flatweave.frontend.values.tree import Node, flatten, is_node, unflatten
 from flatweave.runtime.cpu import shared

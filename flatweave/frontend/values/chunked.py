@@ -23,7 +23,9 @@ import numpy as np
 from flatweave.base import pretty
 from flatweave.base.dtypes import COMPLEX, DTYPES, f16, short_float
 from flatweave.base.errors import ArgumentError, DTypeError
-from flatweave.base.pieces import (
+from flatweave.frontend.values import untraceable
+from flatweave.frontend.values.array import METHODS, Array, kind_of
+from flatweave.frontend.values.elsewhere import (
     Field,
     Held,
     Piece,
@@ -34,8 +36,6 @@ from flatweave.base.pieces import (
     parts_of,
     seen_as,
 )
-from flatweave.frontend.values import untraceable
-from flatweave.frontend.values.array import METHODS, Array, kind_of
 from flatweave.frontend.values.operators import Operators
 from flatweave.runtime import lazy_import
 

@@ -22,7 +22,7 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
-from flatweave.frontend.values.argument_values import Overriding, owners
+from flatweave.frontend.values.arguments import Overriding, owners
 from flatweave.frontend.values.array import METHODS, Array, HostArray
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.exchange import Values

@@ -10,7 +10,7 @@ Only this module decides what an object of another library is, for whole arrays 
 chunks alike. Some libraries make what is missing NaN without a word when NumPy asks for the values,
 times and categories integers, records matrices: so each is asked in the way that loses nothing, and
 is known by what it offers, not by name. The caller refuses, fills or splits off missing values
-(`asarray.py`, `ragged/nulls.py`).
+(`asarray.py`, `ragged/offsets.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values import arrow_columns, exchange
 from flatweave.frontend.values.array import Array, kind_of
-from flatweave.runtime.devices import exchange as gpu_arrays
+from flatweave.runtime.devices import cuda as gpu_arrays
 from flatweave.runtime.devices.arrays import Resident
 
 Values = np.ndarray[Any, np.dtype[Any]]

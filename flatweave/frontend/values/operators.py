@@ -13,9 +13,9 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, Self, TypeAlias, TypeVar
 
-from flatweave.base import operand_owners
 from flatweave.base.errors import ShapeError
-from flatweave.frontend.values.public_names import ALIASES, MODULES, Methods, public
+from flatweave.frontend import ALIASES, MODULES, Methods, public
+from flatweave.frontend.values import exchange
 from flatweave.frontend.values.untraceable import as_functions
 from flatweave.runtime.lazy_import import opened
 
@@ -49,16 +49,16 @@ def _pair(
 
     def left(self: Any, other: Any) -> Any:
         cls: Any = type(other)
-        if not operand_owners.is_foreign(cls, reflected):
+        if not exchange.is_foreign(cls, reflected):
             return METHODS[name](self, other)
         elements = self._elements()
-        if elements is None and operand_owners.has_protocol(other):
+        if elements is None and exchange.has_protocol(other):
             return METHODS["inside_a_program"](name, self, other, reflected)
-        return operand_owners.computed_right(self, elements, python, other, reflected)
+        return exchange.computed_right(self, elements, python, other, reflected)
 
     def right(self: Any, other: Any) -> Any:
         cls: Any = type(other)
-        if not operand_owners.is_foreign(cls, direct):
+        if not exchange.is_foreign(cls, direct):
             return METHODS[name](other, self)
         elements = self._elements()
         return NotImplemented if elements is None else python(other, elements)
@@ -90,7 +90,7 @@ class Elementwise:
     """What `x + y`, `x < y` and `x.astype(..)` mean, for arrays and Ragged values."""
 
     __slots__ = ()
-    __array_priority__ = operand_owners.PRIORITY
+    __array_priority__ = exchange.PRIORITY
 
     def _elements(self) -> object | None:
         """The elements for another library, as an array of NumPy; None inside a program."""
@@ -158,7 +158,7 @@ class Elementwise:
         return called("round", self, digits)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> object:
-        if any(operand_owners.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
+        if any(exchange.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
             plain = [x._elements() if isinstance(x, Elementwise) else x for x in inputs]
             is_here = not any(x is None for x in plain)
             return getattr(ufunc, method)(*plain, **options) if is_here else NotImplemented

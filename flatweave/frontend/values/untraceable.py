@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.values.public_names import NAMES
+from flatweave.frontend import NAMES
 
 C = TypeVar("C")
 BRANCH = (

@@ -53,9 +53,10 @@ from flatweave.base.source import Location
 from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import HostArray
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.atomic import UPDATES
+from flatweave.lower.context import Lowering
+from flatweave.lower.kernel_builder import HostArray
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.in_shared import InShared
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
@@ -66,7 +67,6 @@ from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, ScatterVariant, SweepPlan, When
-from flatweave.lower.update.atomic import UPDATES
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Let, Var

@@ -21,7 +21,7 @@ from flatweave.base.dtypes import i32, i64
 from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.costs import turns_pay
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
 from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies, stride_of
@@ -33,8 +33,7 @@ from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import TRUE, Builder, index
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, array_type
 
 
 class InShared(SharedCopies):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import BlockIndex
-from flatweave.lower.host.context import Own
-from flatweave.lower.machine.machine import Machine, room
+from flatweave.lower.context import Own
+from flatweave.lower.machine import Machine, room
 from flatweave.lower.scatter.scattering import (
     UNROLLED,
     Division,
@@ -26,9 +26,9 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import When
+from flatweave.lower.schedule.steps import Axis
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State
-from flatweave.nest.schedule import Axis
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var

@@ -6,14 +6,13 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
-from flatweave.lower.host.context import Program
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.context import Program
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter import choose
 from flatweave.lower.schedule.choose import plan_sweep
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.forced import as_keywords, check_forced, why_refused
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.verify import verify_plan
+from flatweave.lower.schedule.verify import as_keywords, check_forced, verify_plan, why_refused
 
 
 def plan_of(

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Role, free
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
-from flatweave.lower.host.context import Own
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import Machine, room
+from flatweave.lower.context import Own
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import Machine, room
 from flatweave.lower.scatter.owner import visit_share
 from flatweave.lower.scatter.scattering import (
     UNROLLED,

@@ -16,28 +16,27 @@ from typing import ClassVar
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, f32, f64, i64, u64
 from flatweave.base.records import record
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.arrays import Values, store_each
 from flatweave.kernel_ir.host import Role, Threads
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Shared, StoreCompact
-from flatweave.lower.host.context import Declared, Lowering, Own, Write
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.operators import called_for_nan
-from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.context import Declared, Lowering, Own, Write
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import WIDEST, Machine
+from flatweave.lower.operators import called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When, combining
+from flatweave.lower.schedule.steps import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep.launches import holds, suffix
 from flatweave.lower.sweep.scans import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State, count_lanes
-from flatweave.nest.schedule import ALWAYS, Cache, RFactor, Rows, Stream, Version
 from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import component_functions
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Let, Var, types_of
+from flatweave.terms.syntax import Atom, Const, Let, Var, scalar_type, types_of
 
 UNROLLED = 4
 """Iterations that the body of an unrolled loop over single elements has."""

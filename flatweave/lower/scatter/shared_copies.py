@@ -18,9 +18,10 @@ from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
-from flatweave.lower.host.context import Own
-from flatweave.lower.kernel.builder import KernelBuilder, step_blocks, write_steps
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.atomic import ByAtomics
+from flatweave.lower.context import Own
+from flatweave.lower.kernel_builder import KernelBuilder, step_blocks, write_steps
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.scattering import (
     SCANS,
     Division,
@@ -32,17 +33,24 @@ from flatweave.lower.scatter.scattering import (
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral_of
+from flatweave.lower.schedule.steps import Along
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import Traversal, flat
-from flatweave.lower.update.atomic import ByAtomics
-from flatweave.nest.schedule import Along
 from flatweave.ops import ScatterReduce
 from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import TRUE, Builder, index, lambda_of
 from flatweave.terms.operators import component_functions
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var, constant
+from flatweave.terms.syntax import (
+    Atom,
+    BufferType,
+    Const,
+    Lambda,
+    Var,
+    array_type,
+    constant,
+    scalar_type,
+)
 
 TOGETHER = 32
 """Blocks whose copies are combined by one thread, before what these found is."""

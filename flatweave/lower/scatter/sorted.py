@@ -21,17 +21,16 @@ from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir.arrays import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import Load
-from flatweave.lower.host.context import Lowering, each_place, name_of
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.context import Lowering, each_place, name_of
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.scattering import Division, Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import NOT_COMBINED, When, combining, neutral_of
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.terms.build import FALSE, TRUE, Builder, index
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, array_type, constant, scalar_type
 
 # --------------------------------------------------------------------------------------------------
 # An operator without a neutral element gets one: a flag before each element says whether there is

@@ -20,10 +20,10 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Load
-from flatweave.lower.host.context import Own
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.context import Own
+from flatweave.lower.element_functions import Elements, rows_of
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.scattering import UNROLLED, Division, Scattering, cast_like
 from flatweave.lower.schedule.division import along_rows
 from flatweave.lower.schedule.facts import SweepFacts

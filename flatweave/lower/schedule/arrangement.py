@@ -7,13 +7,12 @@ from collections.abc import Iterator, Set
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import c128
 from flatweave.base.records import record, replace
-from flatweave.lower.machine.machine import WIDEST, Machine
-from flatweave.nest.schedule import Axis, Tail, Vectorize
+from flatweave.lower.machine import WIDEST, Machine
+from flatweave.lower.schedule.steps import Axis, Tail, Vectorize
 from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, array_type
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
 TAILS = {

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import WIDEST_SQUARE
+from flatweave.lower.machine import WIDEST_SQUARE, Machine
 from flatweave.lower.schedule.arrangement import (
     arrange_lanes,
     choose_tail,
     elements_of_step,
     lanes_of_rows,
 )
+from flatweave.lower.schedule.contraction import Length, first_long, is_short, length_of_short
 from flatweave.lower.schedule.division import (
     BALANCED,
     Division,
@@ -23,21 +23,9 @@ from flatweave.lower.schedule.division import (
     reads_of_runs,
 )
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.plan import Carry, Level, ScatterChoice, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
-from flatweave.lower.schedule.short_rows import Length, first_long, is_short, length_of_short
-from flatweave.lower.schedule.tiling import (
-    blocks_of,
-    choose_blocks,
-    choose_panel,
-    element_dtypes,
-    taller,
-    tiled_versions,
-    turned_versions,
-)
-from flatweave.lower.schedule.versions import versions_of, wished
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.steps import (
     BY_PANELS,
     NO_ROWS,
     Along,
@@ -53,11 +41,21 @@ from flatweave.nest.schedule import (
     Vectorize,
     Version,
 )
+from flatweave.lower.schedule.tiling import (
+    blocks_of,
+    choose_blocks,
+    choose_panel,
+    element_dtypes,
+    elements_each,
+    taller,
+    tiled_versions,
+    turned_versions,
+)
+from flatweave.lower.schedule.versions import versions_of, wished
 from flatweave.ops import Locate
 from flatweave.passes.cost import LONG, cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import ArrayType, Const, Lambda
+from flatweave.terms.syntax import ArrayType, Const, Lambda, array_type, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for, walk_lets
 
 

@@ -21,21 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from flatweave.access import ONE
 from flatweave.access.analyse import Accesses
-from flatweave.access.value import ONE
 from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES
-from flatweave.nest.legal import in_any_order
-from flatweave.nest.schedule import Along, Rows
+from flatweave.lower.machine import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES, Machine
+from flatweave.lower.schedule.legal import in_any_order
+from flatweave.lower.schedule.steps import Along, Rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import extreme_beside, is_commutative, place_of
 from flatweave.terms.control import Apply, Cast, For, While
 from flatweave.terms.operators import component_functions
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Const, Op, Var
+from flatweave.terms.syntax import Atom, Const, Op, Var, scalar_type
 from flatweave.terms.traverse import makers, walk_lets
 
 
@@ -109,7 +107,7 @@ def reads_in_place(op: Sweep, located: Locate) -> bool:
 
 
 def folds_at_once(op: Sweep, located: Locate) -> bool:
-    """Whether several rows can be combined together, each in a register (sinks/combine_rows.py)."""
+    """Whether several rows can be combined together, each in a register (sweep/combine_rows.py)."""
     commute = all(isinstance(s, CombineRows) and is_commutative(s.fn) for s in op.sinks)
     return commute and reads_in_place(op, located)
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TypeGuard
 
+from flatweave.access import ONE
 from flatweave.access.analyse import (
     Accesses,
     Values,
@@ -28,13 +29,12 @@ from flatweave.access.analyse import (
     find_exact_offset,
     find_offset,
 )
-from flatweave.access.value import ONE
 from flatweave.algorithms.loops import Read, Search
 from flatweave.base.dtypes import DType, bool_, i64, u8, u16, u32, u64
 from flatweave.base.records import record
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
 from flatweave.lower.schedule.arrangement import Turned, accesses_of, find_turned
-from flatweave.lower.schedule.contraction import Contraction, find_contraction
+from flatweave.lower.schedule.contraction import Contraction, Ones, find_contraction, find_ones
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.scan_levels import (
     HeadFlags,
@@ -45,16 +45,14 @@ from flatweave.lower.schedule.scan_levels import (
     in_bytes,
     sum_of_flags,
 )
-from flatweave.lower.schedule.short_rows import Ones, find_ones
-from flatweave.nest.schedule import Axis
+from flatweave.lower.schedule.steps import Axis
 from flatweave.ops import HOST_BODIES, Check, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import STORING, cost_of_body
-from flatweave.passes.fusion.sharing import is_pull
+from flatweave.passes.sharing import is_pull
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast, If, While
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, array_type, scalar_type
 from flatweave.terms.traverse import free_vars, lambdas_in, makers, needed_for, walk_lets
 
 

@@ -31,7 +31,7 @@ A variant of scattering has a name, and says which sweeps it can do and why it r
     Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
     InShared SharedAtomic              blocks combine in copies of a small destination  `scatter/`
     Sorted                             elements are sorted by where they go             `scatter/`
-    ByAtomics BySwaps                  all combine elements where they come to          `update/`
+    ByAtomics BySwaps                  all combine elements where they come to          `atomic.py`
 
 `scatter/choose.py` lists these classes in the order in which they are tried.
 """
@@ -47,9 +47,9 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import REQUIRED, fields, is_record, record
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.schedule import Bind, RFactor, Version
+from flatweave.lower.schedule.steps import Bind, RFactor, Version
 from flatweave.ops import ScatterReduce, Sweep
 from flatweave.passes.operators import known_neutral
 from flatweave.terms.syntax import Atom

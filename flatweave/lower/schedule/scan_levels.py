@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from flatweave.algorithms import words
+from flatweave.algorithms import block_scans
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record, replace
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.folds import Locate
 from flatweave.ops.sweep import Sink
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions, flags_in_bytes, wide_sums
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, constant, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for
 
 COUNT = lambda_of("add", i64)
@@ -194,15 +193,16 @@ def segmented_operator(fn: Lambda) -> Lambda:
     )
 
 
-def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> words.Packing | None:
+def packing_of_scans(records: Sequence[ScanRecord], machine: Machine) -> block_scans.Packing | None:
     """How the values that scans pass from block to block are packed into the words that the
     machine loads and stores at once; None if they do not fit."""
     components = []
     for scan in records:
         for atom in scan.carried.neutral:
             dtype = scalar_type(atom)
-            components.append((dtype, dtype.bits if scan.compact is None else words.COUNT_BITS))
-    return words.packing_of(components, machine.whole_words)
+            bits = dtype.bits if scan.compact is None else block_scans.COUNT_BITS
+            components.append((dtype, bits))
+    return block_scans.packing_of(components, machine.whole_words)
 
 
 @record

@@ -40,7 +40,7 @@ split after these.
 
 An array that is cheap and read by this sweep alone, as a transposition or what is left of a mean,
 is computed where blocks read it, and stored only where the fold is not split. Large products of two
-matrices of floats are left to the library (`passes/branches/library_products.py`). Where zeros of a
+matrices of floats are left to the library (`passes/library_products.py`). Where zeros of a
 factor count, and the library does not know that, the sweep that reads the product folds elements
 that are NaN; no other element has met an infinite factor.
 """
@@ -54,13 +54,12 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.library_products import FEW_RESULTS, NEITHER
 from flatweave.base.records import record, replace
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import FOLD_STEPS, MOST_REDUCTIONS
+from flatweave.lower.machine import FOLD_STEPS, MOST_REDUCTIONS, Machine
 from flatweave.lower.schedule.arrangement import folds_of_one_length
 from flatweave.lower.schedule.facts import own_arrays, readers
 from flatweave.ops import ByRow, Combine, Fold, Index, Store, Suits, Sweep
 from flatweave.ops.nests import LIBRARY
-from flatweave.passes.branches import library_products
+from flatweave.passes import library_products
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.dce import dce
 from flatweave.passes.nests import segments

@@ -1,74 +1,39 @@
-"""How a sweep is divided: blocks and steps, column tiles of stencils, tiles of contractions.
-
-Blocks and steps follow from what a body costs. A stencil visits some columns of all rows of a block
-before the next columns. Rows of 4,096 f32, a panel of 1,024 columns:
-
-    1 2 . .      what the rows above and below share with a row is still in the nearest cache
-    1 2 . .      when that is visited; each step prefetches the row after those that it reads,
-    1 2 . .      as no CPU's prefetcher follows from the end of a panel's row to the next
-
-A contraction keeps results in registers and values in caches:
-
-    version name=tiled
-        guard inside=true work=32768 narrowest=4
-        split axis=row by=126                               rows of a tile
-        split axis=last by=256                              and lanes
-        split axis=fold by=256
-        reorder loops=row,column,fold,column,row,fold
-        unroll axis=row by=14                               a register tile
-        vectorize axis=last width=32
-        cache at=packed axes=row,last
-
-    registers   rows x lanes results, the values of a step's lanes, one of a row, one product
-    first       the values of `lanes` lanes for as many steps as the fold is split into
-    second      the values of a tile's rows and lanes for as many steps, and its results so far
-
-Where axes come before rows and lanes there are many small contractions: their values are read where
-they are. Where half a register of lanes is enough, or one, a version has these; its tiles are no
-taller than wide, since small matrices are as tall as wide more often than not. Nothing is split
-where folds are short: each register tile takes all steps, and its results go on from registers.
-
-    version name=whole
-        guard inside=true work=32768 narrowest=2 longest=64
-        unroll axis=row by=4
-        vectorize axis=last width=8
-
-Threads that read across rows, as those of a transpose do, take a tile together: they read it along
-memory into the shared memory of their block, and then each takes a row of that.
-
-    version name=turned
-        guard narrowest=32
-        split axis=row by=32
-        split axis=last by=32
-        reorder loops=row,column,row,column
-        vectorize axis=last width=32 tail=predicate
-        cache at=shared axes=row,last
-"""
+"""How a sweep is divided: blocks, steps, tiles, and elements that stay in registers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flatweave.base.dtypes import DType, bool_, u32
-from flatweave.base.records import replace
-from flatweave.lower.machine.machine import BLOCK_WORK, ROW_LANES, WIDEST, Machine, room
-from flatweave.lower.machine.thresholds import (
+from flatweave.base.records import record, replace
+from flatweave.lower.machine import (
     ACCUMULATING,
+    BLOCK_WORK,
     FEWEST,
     FOLD_STEPS,
+    LEAST_EACH,
     NARROWEST,
     NARROWEST_PANEL,
+    OTHER_REGISTERS,
+    ROW_LANES,
     SIDE_IN_PLACE,
     SPARE_REGISTERS,
     TALLER,
     TILE_LANES,
     TILE_ROWS,
+    UNDER_WAY,
     VECTORS,
+    WIDEST,
     WIDEST_SQUARE,
+    Machine,
+    room,
 )
 from flatweave.lower.schedule.arrangement import folds_down_columns
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.nest.legal import in_any_order
-from flatweave.nest.schedule import (
+from flatweave.lower.schedule.legal import in_any_order
+from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
+from flatweave.lower.schedule.steps import (
     BY_STEPS,
     BY_TILES,
     Axis,
@@ -82,14 +47,16 @@ from flatweave.nest.schedule import (
     Vectorize,
     Version,
 )
-from flatweave.ops import Index, Prefix, Sweep
+from flatweave.ops import Check, Index, Prefix, Sweep
 from flatweave.ops.arrays import WORD
-from flatweave.passes.cost import READ, cost_of_body
-from flatweave.terms.control import For, While
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import ArrayType, Const, Lambda
-from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.passes.cost import AS_READ, READ, cost_of_body
+from flatweave.terms.control import Apply, Cast, For, While
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, scalar_type
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
 
+# -- tiling ---------------------------------------------------------------------------------------
+#
+# How a sweep is divided: blocks and steps, column tiles of stencils, tiles of contractions.
 
 def element_dtypes(sweep: Sweep, *, selected: bool = True) -> list[DType]:
     """The dtypes that a sweep reads from arrays or passes to its sinks, with those of which a
@@ -283,3 +250,122 @@ def _version(
     return Version(name, guard, (
         Split(Axis.ROW, rows), Split(Axis.LAST, lanes), Split(Axis.FOLD, depth), BY_STEPS,
         Unroll(Axis.ROW, size[0]), Vectorize(Axis.LAST, size[1]), *cache))  # fmt: skip
+
+
+# -- in registers ---------------------------------------------------------------------------------
+#
+# Scans whose elements stay in registers from their evaluation to the last pass: how many of them.
+#
+# A thread keeps M elements: their scanned values, and the values that are read after the scan. All
+# M loads are under way at once, and more elements share a look-back; but each takes registers, and
+# with more registers there are fewer warps. A thread has the registers that leave enough warps to
+# hide the latency of memory (`Machine.thread_registers`). M is what fits into these, in addition to
+# the registers of the look-back and of addresses.
+
+
+@record(eq=True)
+class Kept:
+    """The scans of a sweep by level, the lets before each level and after the last one, and the
+    values that are `live` from the lets before a level to later ones."""
+
+    levels: tuple[tuple[ScanRecord, ...], ...]
+    before: tuple[tuple[Let, ...], ...]
+    behind: tuple[Let, ...]
+    results: tuple[Atom, ...]
+    live: tuple[tuple[Var, ...], ...]
+
+    @property
+    def words(self) -> int:
+        """Registers of 32 bits for one element after the level that leaves most."""
+        return max(map(self._words_behind, range(len(self.levels))))
+
+    def _words_behind(self, level: int) -> int:
+        """What the level's scans gave, their flags, too, which are free when a step is scanned; and
+        of what comes before it what is read later."""
+        read = {atom for let in self.behind for atom in _read(let)} | set(self.results)
+        for records, lets in zip(self.levels[level + 1 :], self.before[level + 1 :], strict=True):
+            read.update(atom for let in lets for atom in _read(let))
+            read.update(atom for scan in records for atom in scan.args)
+        kept = [atom for scan in self.levels[level] for atom in scan.neutral]
+        for scan in (scan for records in self.levels[:level] for scan in records):
+            if scan.prefix is not None and not read.isdisjoint(scan.prefix.vars):
+                kept += scan.neutral
+        kept += [var for vars_ in self.live[: level + 1] for var in vars_ if var in read]
+        types = [atom.type for atom in kept]
+        return sum(-(-type_.bits // 32) for type_ in types if isinstance(type_, DType))
+
+
+def kept_of(facts: SweepFacts) -> Kept | None:
+    """What threads keep; None for scans that count, of elements whose indices are checked, and for
+    sinks that carry something themselves."""
+    op, levels = facts.op, facts.scans.levels
+    if not levels or not op.stores_or_reduces or facts.located is not None:
+        return None
+    if any(scan.prefix is None for scan in facts.scans.records):
+        return None
+    if any(isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
+           for let in walk_lets(op.body)):  # fmt: skip
+        return None
+    before = _before_levels(facts.scans, op.body)
+    ways = [_kept(facts.scans, op.body, before, again) for again in (False, True)]
+    kept = min(ways, key=lambda way: way.words)
+    live = [var for vars_ in kept.live for var in vars_]
+    return kept if all(isinstance(var.type, DType) for var in live) else None
+
+
+def _before_levels(scans: ScanLevels, body: Lambda) -> tuple[tuple[Let, ...], ...]:
+    """The lets that each level needs, but for those that an earlier one does, and scans."""
+    taken = [scan.prefix for scan in scans.records]
+    found = []
+    for records in scans.levels:
+        needed = needed_for(body.lets, [atom for scan in records for atom in scan.args])
+        found.append(tuple(let for let in needed if let not in taken))
+        taken += found[-1]
+    return tuple(found)
+
+
+def _kept(
+    scans: ScanLevels, body: Lambda, before: tuple[tuple[Let, ...], ...], again: bool
+) -> Kept:
+    """Keep the values before a level that later lets read. With `again`, cheap lets before the
+    last level are computed once more after it, from the values that they read."""
+    others = [*(let for lets in before for let in lets), *(scan.prefix for scan in scans.records)]
+    rest = [let for let in body.lets if let not in others]
+    read: set[Atom] = {*body.results, *(atom for let in rest for atom in _read(let))}
+    once_more: list[Let] = []
+    live: list[tuple[Var, ...]] = []
+    for records, lets in zip(reversed(scans.levels), reversed(before), strict=True):
+        for let in reversed(lets):
+            if again and not live and _is_cheap(let) and not read.isdisjoint(let.vars):
+                once_more.append(let)
+                read.update(_read(let))
+        kept = [var for let in lets if let not in once_more for var in let.vars if var in read]
+        live.append(tuple(kept))
+        read.update(atom for let in lets for atom in _read(let))
+        read.update(atom for scan in records for atom in scan.args)
+    behind = tuple(let for let in body.lets if let in once_more or let in rest)
+    return Kept(scans.levels, before, behind, body.results, tuple(reversed(live)))
+
+
+def _read(let: Let) -> Iterator[Atom]:
+    yield from free_vars(let.op)
+    yield from atoms_in(let.op)
+
+
+def _is_cheap(let: Let) -> bool:
+    """Whether a scalar is as well computed once more as kept."""
+    plain = isinstance(let.op, Apply | Cast)
+    return plain and cost_of_body(Lambda((), (let,), ())) <= AS_READ
+
+
+def elements_each(facts: SweepFacts, machine: Machine) -> int:
+    """How many elements a thread keeps; 0 where none are kept."""
+    kept = kept_of(facts) if machine.thread_registers and machine.forward_progress else None
+    if kept is None:
+        return 0
+    kept_of_all, all_ = UNDER_WAY
+    room = (machine.thread_registers - OTHER_REGISTERS) * kept_of_all // all_
+    each = room // kept.words
+    if each < LEAST_EACH:
+        return 0
+    return min(machine.most_each, each)

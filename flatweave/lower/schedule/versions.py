@@ -10,15 +10,16 @@ from operator import attrgetter
 
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.machine.thresholds import (
+from flatweave.lower.machine import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
     ROW_AT_ONCE,
     ROW_OF_READS,
+    Machine,
 )
 from flatweave.lower.schedule.arrangement import has_loops
+from flatweave.lower.schedule.contraction import first_long
 from flatweave.lower.schedule.division import (
     Division,
     folds_at_once,
@@ -26,11 +27,18 @@ from flatweave.lower.schedule.division import (
     reads_of_runs,
 )
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.short_rows import first_long
-from flatweave.nest.schedule import ALWAYS, Along, Axis, Cache, Guard, Memory, Stream, Version
+from flatweave.lower.schedule.steps import (
+    ALWAYS,
+    Along,
+    Axis,
+    Cache,
+    Guard,
+    Memory,
+    Stream,
+    Version,
+)
 from flatweave.ops import Fold
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, scalar_type
 
 
 def versions_of(

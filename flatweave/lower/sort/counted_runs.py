@@ -16,8 +16,8 @@ from flatweave.base.dtypes import DType, bool_, i64, u16, u32
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.host import Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
-from flatweave.lower.host.context import Declared, Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.context import Declared, Lowering
+from flatweave.lower.kernel_builder import KernelBuilder
 from flatweave.lower.sort.digits import DigitPass, Runs, ceil_div
 from flatweave.lower.sort.write_combining import LINE, Lines
 from flatweave.lower.sweep.chains import scan_block_partials

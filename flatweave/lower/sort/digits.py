@@ -8,14 +8,13 @@ from typing import Protocol
 from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Load
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.context import Lowering
+from flatweave.lower.element_functions import Elements
+from flatweave.lower.kernel_builder import KernelBuilder
 from flatweave.ops import RadixSort
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Var, constant, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for
 
 # -- The keys of an element as one long number, of which a sort takes its digits -------------------

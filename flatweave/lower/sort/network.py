@@ -25,8 +25,7 @@ from flatweave.kernel_ir.warp_ops import SwapLanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant, scalar_type
 
 # -- What a network compares: an element's keys, side by side in one word or a few -----------------
 #

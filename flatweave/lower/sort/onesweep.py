@@ -19,16 +19,15 @@ from flatweave.base.dtypes import DType, bool_, i64, u32
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Shared, Store, Sync
-from flatweave.lower.host.context import Lowering, fill
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.context import Lowering, fill
+from flatweave.lower.kernel_builder import KernelBuilder
 from flatweave.lower.schedule.plan import digit_bits
 from flatweave.lower.sort.counted_runs import ADD
 from flatweave.lower.sort.digits import DigitPass, ceil_div
 from flatweave.lower.sort.onesweep_kernel import Held, SweepKernel, by_threads
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.terms.build import Builder, index
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Let, Var, constant
+from flatweave.terms.syntax import Atom, Let, Var, constant, scalar_type
 
 TILES = 16
 """A block that counts takes at least this many tiles, each with the elements that one block moves.

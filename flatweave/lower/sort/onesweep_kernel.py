@@ -24,18 +24,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flatweave.algorithms.block_scans import AGGREGATE, PREFIX
 from flatweave.algorithms.lanes import count_of, is_empty, lanes_below
-from flatweave.algorithms.look_back_by_lane import Chains
+from flatweave.algorithms.look_back import Chains
 from flatweave.algorithms.operator import addition, meet
-from flatweave.algorithms.words import AGGREGATE, PREFIX
 from flatweave.base.dtypes import i32, i64, u8, u16, u32
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.arrays import extent_of, fold, in_lanes, store_each
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
 from flatweave.kernel_ir.warp_ops import LastLane, MatchLanes, ScanLanes
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import Machine
 from flatweave.lower.sort.digits import DigitPass
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat

@@ -22,9 +22,9 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import IsUnique, Retain, Role, free
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.host.in_place import again_or_fresh
-from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_places
+from flatweave.lower.context import Lowering
+from flatweave.lower.in_place import again_or_fresh
+from flatweave.lower.kernel_builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
 from flatweave.lower.sort.digits import (
@@ -42,8 +42,7 @@ from flatweave.lower.sort.short_rows import few_elements, in_network
 from flatweave.ops import RadixSort
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.control import If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Let, Var, constant
+from flatweave.terms.syntax import Atom, Let, Var, array_type, constant
 
 # -- A sort of elements each of which comes before the one before it: from the last to the first ---
 #

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from flatweave.array_ir.fault import PARTS
+from flatweave.array_ir.syntax import PARTS
 from flatweave.base.dtypes import i32, i64
 from flatweave.base.plan import CHECK_ERROR
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.host import Fail, Retain, Role, free
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import HostArray, KernelBuilder, place_blocks, write_positions
-from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.context import Lowering
+from flatweave.lower.element_functions import Elements
+from flatweave.lower.kernel_builder import HostArray, KernelBuilder, place_blocks, write_positions
+from flatweave.lower.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words
 from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
@@ -23,8 +23,7 @@ from flatweave.ops.sorts import SHORT, SHORT_ALONE, longest_in_lanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, array_type, constant, scalar_type
 
 # -- The sort of a row by one thread: its keys in a network of registers, then its elements --------
 #
@@ -222,7 +221,7 @@ class _Sorting:
 # elements never pass each other. Positions after the end of a row have keys that come last. A key
 # that determines its element moves alone, in Batcher's network, which compares half as many pairs.
 # A step takes the code for the longest of its rows. Rows that no code is for are copied:
-# `passes/nests/rules/inner.py` sorts them by row and by key.
+# `passes/nests/inner_rules.py` sorts them by row and by key.
 
 
 LENGTHS = (2, 4, 8, SHORT, 24, SHORT_ALONE)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
-from flatweave.lower.machine.machine import CACHE_LINE
+from flatweave.lower.machine import CACHE_LINE
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Var
 

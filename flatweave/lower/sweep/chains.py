@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
+from flatweave.algorithms.block_scans import (
+    NOTHING,
+    PREFIX,
+    Packing,
+    Slots,
+    Warps,
+    Words,
+    reduce_by_warps,
+    scan_by_warps,
+)
 from flatweave.algorithms.operator import Operator, together
-from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Slots, Words
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
+from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read, store_each
 from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role, free
-from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.operators import operator_in
+from flatweave.lower.context import Lowering
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.operators import operator_in
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -26,7 +34,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 #
 # The blocks' part is `algorithms/look_back.py`. Timing decides whether a block or a later one joins
 # the block's aggregate to the prefix before it. Where copies of the operator might disagree, it is
-# called as a function (`operators.py`).
+# called as a function (`lower/operators.py`).
 
 
 Clear = Callable[[Var, Atom, Atom], None]

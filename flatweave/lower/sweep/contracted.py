@@ -27,6 +27,7 @@ from flatweave.algorithms.loops import chunk
 from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.lower.schedule.steps import Axis, Memory, Unroll
 from flatweave.lower.sweep.contraction_cells import (
     Cells,
     PackedLanes,
@@ -37,7 +38,6 @@ from flatweave.lower.sweep.contraction_cells import (
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position
-from flatweave.nest.schedule import Axis, Memory, Unroll
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let
 

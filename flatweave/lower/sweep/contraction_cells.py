@@ -18,13 +18,12 @@ from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared
 from flatweave.kernel_ir.warp_ops import LoadTile
-from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.element_functions import Elements
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import Index
 from flatweave.terms.build import Builder, index
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Let, Var, constant
+from flatweave.terms.syntax import Atom, Let, Var, constant, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for
 
 

@@ -16,17 +16,16 @@ from functools import partial
 
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync
+from flatweave.lower.schedule.steps import Axis, Split
 from flatweave.lower.schedule.tiling import stride_of
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
 from flatweave.lower.sweep.contraction_cells import for_each_tile, rooms
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, warp_index
-from flatweave.nest.schedule import Axis, Split
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Var, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for
 
 TILES_WANTED = 16

@@ -14,15 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from flatweave.algorithms import words
+from flatweave.algorithms import block_scans
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import free
-from flatweave.lower.host.context import Declared, Lowering, fill, held
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.context import Declared, Lowering, fill, held
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.schedule.contraction import Ones, length_of_short
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord, packing_of_scans
-from flatweave.lower.schedule.short_rows import Ones, length_of_short
+from flatweave.lower.schedule.steps import ALWAYS, Axis, Guard, Memory, Version
 from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep import chains as scan_chains
 from flatweave.lower.sweep import contraction_spaces
@@ -30,7 +31,6 @@ from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse import row_lookup
-from flatweave.nest.schedule import ALWAYS, Axis, Guard, Memory, Version
 from flatweave.ops import Locate
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import TRUE, Builder, index
@@ -261,7 +261,7 @@ class SweepLowering:
         return first
 
     def _clear(self, states: Var, count: Atom, first: Atom) -> None:
-        fill(self.lowering, self.sweep.let, states, count, first, words.NOTHING)
+        fill(self.lowering, self.sweep.let, states, count, first, block_scans.NOTHING)
 
     def _find_prefixes(
         self, level: int, records: Sequence[ScanRecord]

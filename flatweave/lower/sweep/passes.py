@@ -10,9 +10,10 @@ from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.element_functions import Elements, rows_of
+from flatweave.lower.kernel_builder import KernelBuilder
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
+from flatweave.lower.schedule.steps import Memory
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
@@ -28,7 +29,6 @@ from flatweave.lower.traverse.steps import (
     steps_of,
 )
 from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
-from flatweave.nest.schedule import Memory
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import cast_each

@@ -13,15 +13,15 @@ from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot
-from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.kernel.operators import called
+from flatweave.lower.element_functions import Elements
+from flatweave.lower.operators import called
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
+from flatweave.lower.schedule.steps import How, RFactor
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans_in_registers import KeptScans
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, count_lanes, slot_of_warp, while_active
 from flatweave.lower.traverse.traversal import StepAt, Traversal
-from flatweave.nest.schedule import How, RFactor
 from flatweave.passes.operators import is_exact
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply
@@ -30,7 +30,7 @@ from flatweave.terms.syntax import Atom, Let, types_of
 from flatweave.terms.traverse import needed_for
 
 if TYPE_CHECKING:
-    from flatweave.algorithms.words import Slots, Words
+    from flatweave.algorithms.block_scans import Slots, Words
 
 # -- Prefixes that restart at flags: the aggregate of a block's elements ---------------------------
 #

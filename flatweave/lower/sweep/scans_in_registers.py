@@ -22,15 +22,14 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.memory_ops import ThreadMemory
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import Ballot
-from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.schedule.in_registers import kept_of
+from flatweave.lower.element_functions import Elements
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
+from flatweave.lower.schedule.tiling import kept_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.steps import Position, State, while_active
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import cast_each
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Var, types_of
+from flatweave.terms.syntax import Atom, Var, scalar_type, types_of
 
 
 class KeptScans:

@@ -10,7 +10,7 @@
 
 Several kinds of sinks share two steps. A reduction of the block (`facts.combines`) writes its
 results to the sink's `partials`. A count of flags is a scan like any other (`scan_levels.py`). Each
-kind is a separate class in `lower/sinks/`.
+kind is a separate class; `sinks.py` has the table of them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flatweave.base.records import record
-from flatweave.lower.host.context import Lowering, held
-from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.context import Lowering, held
+from flatweave.lower.element_functions import Elements
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import with_slots

@@ -10,24 +10,32 @@ from flatweave.algorithms.operator import Carried, Operator, together
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store
-from flatweave.lower.host.context import Lowering
-from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.kernel.operators import operator_in
-from flatweave.lower.machine.machine import SUNK, WIDEST, row_per_lane
+from flatweave.lower.context import Lowering
+from flatweave.lower.element_functions import Elements, rows_of
+from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import SUNK, WIDEST, row_per_lane
+from flatweave.lower.operators import operator_in
 from flatweave.lower.schedule.division import reads_of_runs, side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.steps import (
+    NO_REDUCTION,
+    Along,
+    Axis,
+    Cache,
+    How,
+    Memory,
+    RFactor,
+    Version,
+)
 from flatweave.lower.traverse import ragged_row_search, ragged_rows, row_by_row, row_lookup
 from flatweave.lower.traverse.steps import Position
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
-from flatweave.nest.schedule import NO_REDUCTION, Along, Axis, Cache, How, Memory, RFactor, Version
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import cast_each
-from flatweave.terms.rules import array_type, scalar_type
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, types_of
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, array_type, scalar_type, types_of
 from flatweave.terms.traverse import needed_for
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import DType, i16, i32, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lanes
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.machine import WIDEST, Machine
 from flatweave.lower.traverse.steps import State, Step
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.ops import Index
@@ -25,8 +25,7 @@ from flatweave.passes.operators import place_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import Call, choose_by_values, put, without
-from flatweave.terms.rules import scalar_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant, scalar_type
 
 REGISTERS = 2
 """Of a value in a step: comparisons of floats wait for each other."""

@@ -17,8 +17,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.syntax import Load, Shared, Store, Sync
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.machine.machine import ALONE, AWAY, LOOKED, searched
-from flatweave.lower.machine.thresholds import SEEN
+from flatweave.lower.machine import ALONE, AWAY, LOOKED, SEEN, searched
 from flatweave.lower.traverse.ragged_rows import AlongRows, ByLane, ByWarp
 from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.lower.traverse.steps import Position, State, Step, while_active

@@ -18,6 +18,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.arrays import in_lanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import ReduceLanes
+from flatweave.lower.schedule.steps import Axis, Vectorize
 from flatweave.lower.traverse.row_by_row import visit_row
 from flatweave.lower.traverse.row_lookup import RowOf, Rows, mixed
 from flatweave.lower.traverse.steps import Position, State, Step, warp_index
@@ -30,7 +31,6 @@ from flatweave.lower.traverse.traversal import (
     one_by_one,
     span_with_edges,
 )
-from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import Atom
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.lower.schedule.steps import Tail, Vectorize
 from flatweave.lower.traverse.steps import Position, State, Step
 from flatweave.lower.traverse.traversal import At, StepAt, Traversal, span_with_edges
-from flatweave.nest.schedule import Tail, Vectorize
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 

@@ -9,7 +9,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpIndex
 from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Var
 

@@ -22,7 +22,8 @@ from flatweave.algorithms.operator import Operator
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import ReduceLanes
-from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine import Machine
+from flatweave.lower.schedule.steps import Axis, Vectorize
 from flatweave.lower.traverse.steps import (
     InMemory,
     InRegisters,
@@ -35,7 +36,6 @@ from flatweave.lower.traverse.steps import (
     steps_of,
     warp_index,
 )
-from flatweave.nest.schedule import Axis, Vectorize
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 

@@ -1,7 +1,7 @@
 """Element functions distributed over their hard operations, and the rules that lift these.
 
     distribute(b, [n], fn)      what is left of fn for each row, what all rows need emitted in b
-    @rule(Scan)                 declares what a hard operation becomes (`rules/`)
+    @rule(Scan)                 declares what a hard operation becomes (`*_rules.py`)
 
 A search in the ends of a row's sources becomes one in the ends of all rows' sources:
 
@@ -20,16 +20,29 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
 from flatweave.ops import HOST_BODIES, Generate, Index, Locate, Map, Nest, Reshape, Sort, Span
-from flatweave.passes.nests.hard import by_keys, hoisted, is_hard, keys_of, may_fail, needs_memory
-from flatweave.passes.nests.repeated import repeated
-from flatweave.passes.nests.row_operators import in_rounds, is_in_rounds, is_nested
+from flatweave.passes.nests.hard import (
+    by_keys,
+    hoisted,
+    is_hard,
+    keys_of,
+    may_fail,
+    needs_memory,
+    repeated,
+)
 from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.segments import Segments, at, each, or_zero
+from flatweave.passes.nests.segments import (
+    Segments,
+    at,
+    each,
+    in_rounds,
+    is_in_rounds,
+    is_nested,
+    or_zero,
+)
 from flatweave.passes.rewrite import numbered, tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
 

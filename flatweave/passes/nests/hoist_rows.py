@@ -42,14 +42,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import SWEPT
+from flatweave.array_ir.syntax import SWEPT, Program
 from flatweave.base.dtypes import DType, i64
 from flatweave.ops import ByRow, Check, Combine, Fold, Index, Prefix, Sink, Store, Sweep
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import FEW_TURNS, length, may_repeat, work
 from flatweave.passes.dce import live_body
-from flatweave.passes.rewrite import every_holds, hold, rewrite
+from flatweave.passes.rewrite import array_pass, every_holds, hold, rewrite
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var

@@ -21,7 +21,7 @@ the code between them stays a function of one row (`rows.py`). Each hard operati
 its form over all rows; nested operations in the result are then lifted, too. An operation none of
 whose operands varies from row to row is done once, outside. A filter whose kept elements a row only
 combines needs no memory: it becomes a flag first (`masked.py`). Nor does a sort of a known number
-of scalars (`small_sorts.py`). Values that rows share, and that took a loop to compute, are stored
+of scalars (`lift.py`). Values that rows share, and that took a loop to compute, are stored
 for them (`shared`):
 
     t = map (x =>                              a = map (x => reduce add 0 (mul x ys)) [xs]
@@ -43,22 +43,31 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import FLAT, TRACED
+from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import DType
-from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Suits, Weave
-from flatweave.passes.array_pass import array_pass
-from flatweave.passes.cost import FEW_TURNS, length
-from flatweave.passes.nests import rules, versions
+from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Sort, Suits, Weave
+from flatweave.ops.sorts import SHORT
+from flatweave.passes.cost import FEW, FEW_TURNS, length
+from flatweave.passes.nests import distribute, versions
+from flatweave.passes.nests.hard import explain, has_hard, is_hard, repeated
 from flatweave.passes.nests.masked import masked
-from flatweave.passes.nests.repeated import explain
-from flatweave.passes.nests.row_operators import is_nested
-from flatweave.passes.nests.small_sorts import in_registers
-from flatweave.passes.rewrite import read_in_turn
+from flatweave.passes.nests.segments import is_nested
+from flatweave.passes.rewrite import array_pass, read_in_turn
 from flatweave.terms.build import Builder, Names
-from flatweave.terms.control import For, While
-from flatweave.terms.rules import array_type, under
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.control import For, If, While
+from flatweave.terms.operators import comes_before, exchanges, keep_order, steps_back, undone
+from flatweave.terms.syntax import (
+    ArrayType,
+    Atom,
+    Const,
+    Lambda,
+    Let,
+    Op,
+    Var,
+    array_type,
+    constant,
+    under,
+)
 from flatweave.terms.traverse import (
     Substitution,
     free_vars,
@@ -186,7 +195,7 @@ def lift(program: Program) -> Program:
     b = Builder(Names())
     renaming = Substitution()
     params = b.params_like(program.fn.params, renaming)
-    results = rules.host_body(b, program.fn, renaming, versions.in_versions)
+    results = distribute.host_body(b, program.fn, renaming, versions.in_versions)
     return Program(program.name, b.close(params, results))
 
 
@@ -197,3 +206,143 @@ def sizes(program: Program) -> Program:
     choices = [let.op for let in fn.lets if isinstance(let.op, Suits)]
     found = [size for op in choices for size in (op.rows, op.values_, op.longest)]
     return Program(program.name, Lambda(fn.params, fn.lets, (*fn.results, *found)))
+
+
+# -- small sorts ----------------------------------------------------------------------------------
+#
+# Sorts of a known number of scalars, which an element function does in registers.
+#
+#   i => a = .. ; ys = sort f [xs: f32[25]]         i => a = .. ; ys = sort f [xs] in_registers=true
+#        m = index ys [12]                   ==>         m = index ys [12]
+#        in m                                            in m
+#
+# Leaves alone sorts that an array of the element function's results needs, or an operation that
+# needs memory: the scalars would be computed again for each of its elements. The others compare and
+# exchange scalars, and store nothing (`Sorted`):
+#
+#     equal keys are equal elements     Batcher's network of the keys, which tell the elements; of
+#                                       signed integers instead of their keys
+#     up to SHORT elements              neighbours exchanged, elements along with their keys
+#     more                              Batcher's network of the keys; for each position that is
+#                                       read, the element of that rank among equal keys is chosen
+#
+# All are stable: neighbours are swapped only where the second comes before the first.
+
+
+def in_registers(fn: Lambda) -> Lambda:
+    """A body of the host, with the small sorts of element functions in registers."""
+    if not any(_is_small(let) for let in walk_lets(fn)):
+        return fn
+    lets = tuple(
+        _with_short_bodies(let, in_registers if isinstance(let.op, If | While | For) else _in_row)
+        for let in fn.lets
+    )
+    return Lambda(fn.params, lets, fn.results)
+
+
+def _with_short_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
+    return Let(let.vars, map_field(let.op, lambda atom: atom, change), let.where)
+
+
+def _in_row(fn: Lambda) -> Lambda:
+    """An element function, or a body in one."""
+    if not any(_is_small(let) for let in walk_lets(fn)):
+        return fn
+    lets = [_with_short_bodies(let, _in_row) for let in fn.lets]
+    own = {*fn.params, *(var for let in lets for var in let.vars)}
+    stored = repeated(Lambda(fn.params, tuple(lets), fn.results))
+    roots = [result for result in fn.results if isinstance(result.type, ArrayType)]
+    for let in lets:
+        if not _is_small(let) and (is_hard(let, own) or not stored.isdisjoint(let.vars)):
+            roots += free_vars(let.op)
+    blocked = {var for let in needed_for(lets, roots) for var in let.vars}
+    made = [let if blocked.intersection(let.vars) else _made(let) for let in lets]
+    return Lambda(fn.params, tuple(made), fn.results)
+
+
+def _made(let: Let) -> Let:
+    if not _is_small(let):
+        return let
+    return Let(let.vars, let.op.replace(in_registers=True), let.where)
+
+
+def _is_small(let: Let) -> bool:
+    """Whether a let sorts a known number of elements, few enough."""
+    op = let.op
+    if not isinstance(op, Sort) or has_hard(op.fn):
+        return False
+    (extent,) = array_type(op.xs[0]).shape
+    most = FEW if len(op.fn.results) == 1 else SHORT
+    return isinstance(extent, Const) and 0 < int(extent.value) <= most
+
+
+# -- the network ----------------------------------------------------------------------------------
+
+Elements = Sequence[Sequence[Atom]]
+"""The scalars of the element at each position."""
+
+
+class Sorted:
+    """Sorted scalars: computes the element at a position on demand."""
+
+    def __init__(self, b: Builder, fn: Lambda, elements: Elements) -> None:
+        self.b = b
+        self.steps = steps_back(fn)
+        self.elements = elements
+        self.keys: Elements = [b.inline(fn, element) for element in elements]
+        if self.steps is not None and keep_order(self.steps):
+            self.steps, self.keys = (), elements
+        self.places: dict[int, Sequence[Atom]] = {}
+        count = len(elements)
+        if self.steps is None and (count <= SHORT or len(fn.results) > 1):
+            self.places.update(enumerate(_carried(b, self.keys, elements)))
+            return
+        self.ordered = [key for (key,) in self.keys]
+        for low, high in exchanges(count):
+            pair = self.ordered[low], self.ordered[high]
+            self.ordered[low] = b.apply("minimum", *pair)
+            self.ordered[high] = b.apply("maximum", *pair)
+
+    def at(self, place: int) -> Sequence[Atom]:
+        """The scalars of the element at a position."""
+        if place not in self.places:
+            key = self.ordered[place]
+            if self.steps is not None:
+                self.places[place] = [undone(self.b, self.steps, key)]
+            else:
+                self.places[place] = self._of_rank(place, key)
+        return self.places[place]
+
+    def _of_rank(self, place: int, key: Atom) -> Sequence[Atom]:
+        """The element with this key whose rank among equal keys matches the position `place`."""
+        b, dtype = self.b, key.type
+        assert isinstance(dtype, DType)
+        before: Atom = constant(place, dtype)
+        one = constant(1, dtype)
+        for (own,) in self.keys:
+            less = b.apply("lt", own, key)
+            before = b.apply("select", less, b.apply("sub", before, one), before)
+        found = self.elements[-1]
+        for (own,), element in zip(self.keys, self.elements, strict=True):
+            is_equal = b.apply("eq", own, key)
+            here = b.apply("and", is_equal, b.apply("eq", before, constant(0, dtype)))
+            found = _selected(b, here, element, found)
+            before = b.apply("select", is_equal, b.apply("sub", before, one), before)
+        return found
+
+
+def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
+    """Elements in order of their keys: each moves to the front past those that come after it."""
+    rows = [(*key, *element) for key, element in zip(keys, elements, strict=True)]
+    count = len(keys[0])
+    for end in range(1, len(rows)):
+        for second in range(end, 0, -1):
+            a, c = rows[second - 1], rows[second]
+            exchanged = comes_before(b, c[:count], a[:count])
+            rows[second - 1] = _selected(b, exchanged, c, a)
+            rows[second] = _selected(b, exchanged, a, c)
+    return [row[count:] for row in rows]
+
+
+def _selected(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> tuple[Atom, ...]:
+    return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from flatweave.array_ir.fault import INDEX
+from flatweave.array_ir.syntax import INDEX
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, Scatter
 from flatweave.passes.cost import STORING, cost_of_body
@@ -31,8 +31,7 @@ from flatweave.passes.monoid import monoid
 from flatweave.passes.nests import segments
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, array_type, constant
 from flatweave.terms.traverse import (
     Substitution,
     atoms_in,

@@ -32,21 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.array_ir.syntax import Program
-from flatweave.array_ir.verify import TRACED
+from flatweave.array_ir.syntax import TRACED, Program
 from flatweave.base.dtypes import f64, i64, u64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, ByRow, Filter, Generate, Index, Reduce, Sort
 from flatweave.ops.sorts import LARGE, LONG, SHORT
-from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import segments
 from flatweave.passes.nests.hard import may_fail
-from flatweave.passes.rewrite import LocalNames, tested
+from flatweave.passes.rewrite import LocalNames, array_pass, tested
 from flatweave.terms.build import FALSE, Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.operators import steps_back, undone
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, array_type, constant
 from flatweave.terms.traverse import Substitution, free_vars, map_field, needed_for, same
 
 

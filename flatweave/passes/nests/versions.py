@@ -34,6 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import flatweave.passes.nests.control_rules
+import flatweave.passes.nests.inner_rules
+import flatweave.passes.nests.scan_rules  # noqa: F401 - they declare their rules
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import (
@@ -58,14 +61,20 @@ from flatweave.ops import (
 from flatweave.ops.nests import BY_ROW
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
 from flatweave.passes.nests.hard import is_hard
-from flatweave.passes.nests.row_operators import combines_rows
-from flatweave.passes.nests.segments import Uneven, array_of, at, branch, each, from_lengths
+from flatweave.passes.nests.segments import (
+    Uneven,
+    array_of,
+    at,
+    branch,
+    combines_rows,
+    each,
+    from_lengths,
+)
 from flatweave.passes.nests.select import Reads
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
 from flatweave.terms.operators import steps_back
-from flatweave.terms.rules import array_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 FOLDS = (Reduce, Scan, ReduceSegments, Permute)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import DeviceError
-from flatweave.runtime.devices import nvrtc
-from flatweave.runtime.devices.cublas import Cublas, Product
+from flatweave.runtime.devices import cuda_libraries
+from flatweave.runtime.devices.cuda_libraries import Cublas, Product
 from flatweave.runtime.devices.device import Module, Refused, Values
 
 # What calls of CUDA's driver take: kernels, the arguments of a launch, marks, what is stored.
@@ -165,7 +165,7 @@ class CudaGraphs:
 # CUDA by NVIDIA's own bindings: one device's primary context, its streams, and calls on them.
 #
 # The context is the one that CuPy, PyTorch and JAX use, so each can read the memory of the others.
-# The streams are separate: exchanged arrays wait (`exchange.py`). Of them one is for
+# The streams are separate: exchanged arrays wait (`cuda.py`). Of them one is for
 # kernels, one for arrays that go there, and one for those that come back.
 
 
@@ -211,7 +211,7 @@ class CudaDriver:
     @property
     def compiler(self) -> str:
         """What a binary depends on."""
-        return f"{nvrtc.version()} {self.architecture}"
+        return f"{cuda_libraries.version()} {self.architecture}"
 
     def leave(self) -> None:
         """From now on use new streams."""
@@ -315,7 +315,7 @@ class CudaDriver:
 
     def build(self, text: str) -> tuple[Module, bytes]:
         """The kernels of a text, and its machine code."""
-        binary = nvrtc.binary(text, self.architecture)
+        binary = cuda_libraries.binary(text, self.architecture)
         return self._kernels(binary), binary
 
     def open(self, binary: bytes) -> Module:

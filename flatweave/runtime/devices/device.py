@@ -57,7 +57,7 @@ class Driver(Source, Protocol):
     kind: str
     name: str
     graphs: Any  # what records works and replays them (`cuda_driver.py`); None where nothing does
-    products: Any  # a library of matrix products (`cublas.py`); None where there never is one
+    products: Any  # a library of matrix products (`cuda_libraries.py`); None where there is none
 
     @property
     def compiler(self) -> str:

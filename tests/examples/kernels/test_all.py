@@ -9,7 +9,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import Unsupported
-from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices import cuda_libraries
 from tests.conftest import DEVICE
 from tests.quick import every
 from tests.shape.tree import ROOT
@@ -23,7 +23,7 @@ WAITING = {"last_block"}  # kernels whose blocks wait for other blocks
 def has_nvrtc():
     """Whether the compiler of CUDA C is installed."""
     try:
-        nvrtc.ptx("")
+        cuda_libraries.ptx("")
     except Unsupported:
         return False
     return True
@@ -47,7 +47,7 @@ def test_small_cases_on_the_cpu_and_code_for_gpus(example, name):
         assert agree(ours(), theirs()), program
         text = module.KERNELS[program].text["cuda"]
         for architecture in ("sm_80", "sm_90") if has_nvrtc() else ():
-            assert nvrtc.cubin(text, architecture).startswith(b"\x7fELF"), program
+            assert cuda_libraries.cubin(text, architecture).startswith(b"\x7fELF"), program
 
 
 @pytest.mark.sampled

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.isa import lane_tables
+from flatweave.codegen.llvm.isa import shared
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.text.module import Body, suffix, vec
+from flatweave.codegen.llvm.module import Body, suffix, vec
 
 
 class Neon(InstructionSet):
@@ -18,12 +18,12 @@ class Neon(InstructionSet):
 
     def compress_lanes(self, kept: DType) -> int:
         """One register, but at most eight lanes."""
-        return lane_tables.lanes_of(kept)
+        return shared.lanes_of(kept)
 
     def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
         """tbl by a table."""
         name = "@llvm.aarch64.neon.tbl1.v16i8"
-        return lane_tables.compress(body, kept, lanes, text, mask, name)
+        return shared.compress(body, kept, lanes, text, mask, name)
 
     def extreme(
         self, body: Body, name: str, dtype: DType, width: int, text: str, other: str

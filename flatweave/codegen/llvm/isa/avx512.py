@@ -13,19 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u8, u16, u32, u64
-from flatweave.codegen.llvm.isa.lane_tables import InWords, LaneSets
-from flatweave.codegen.llvm.isa.libmvec import host_libmvec
 from flatweave.codegen.llvm.isa.portable import InstructionSet
+from flatweave.codegen.llvm.isa.shared import InWords, LaneSets, host_libmvec
 from flatweave.codegen.llvm.isa.x86 import Avx2
-from flatweave.codegen.llvm.text.module import (
-    Body,
-    joined,
-    mask_of_word,
-    padded,
-    shuffle,
-    suffix,
-    vec,
-)
+from flatweave.codegen.llvm.module import Body, joined, mask_of_word, padded, shuffle, suffix, vec
 
 _LEAST = 128  # bits of the smallest register
 _WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}

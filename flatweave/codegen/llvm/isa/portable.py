@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.llvm.isa.lane_tables import InWords, LaneSets
-from flatweave.codegen.llvm.isa.libmvec import host_libmvec
-from flatweave.codegen.llvm.text.module import (
+from flatweave.codegen.llvm.isa.shared import InWords, LaneSets, host_libmvec
+from flatweave.codegen.llvm.module import (
     Body,
     mask_of_word,
     shuffle,
@@ -136,7 +135,7 @@ class InstructionSet:
     def scan_registers(self, width: int, bits: int) -> int:
         """The number of registers over which a segmented scan spreads values of this size in bits.
 
-        More than one: a run of neighbours in each lane of one register (lanes/segmented.py).
+        More than one: a run of neighbours in each lane of one register (llvm/by_flags.py).
         """
         return 1
 

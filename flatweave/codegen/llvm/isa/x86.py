@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u8, u32
-from flatweave.codegen.llvm.isa import lane_tables
-from flatweave.codegen.llvm.isa.lane_tables import InSigns, LaneSets
+from flatweave.codegen.llvm.isa import shared
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.text.module import (
+from flatweave.codegen.llvm.isa.shared import InSigns, LaneSets
+from flatweave.codegen.llvm.module import (
     Body,
     joined,
     padded,
@@ -46,12 +46,12 @@ class Sse4(X86):
 
     def compress_lanes(self, kept: DType) -> int:
         """One register, but at most eight lanes."""
-        return lane_tables.lanes_of(kept)
+        return shared.lanes_of(kept)
 
     def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
         """pshufb by a table."""
         name = "@llvm.x86.ssse3.pshuf.b.128"
-        return lane_tables.compress(body, kept, lanes, text, mask, name)
+        return shared.compress(body, kept, lanes, text, mask, name)
 
 
 # x86-64 with AVX2: registers of 256 bits. LLVM takes its gathers on few CPUs, not on Zen 3.
@@ -180,7 +180,7 @@ def _moved(
     text = body.let(f"bitcast {vec(kept, lanes)} {text} to {vec(u32, there)}")
     if there < _WORDS:
         text = padded(body, vec(u32, there), text, there, _WORDS)
-    order = lane_tables.entry(body, _WORDS // parts, parts, mask, lanes, apart=apart)
+    order = shared.entry(body, _WORDS // parts, parts, mask, lanes, apart=apart)
     wide = body.let(f"zext {vec(u8, _WORDS)} {order} to {kind}")
     name = "@llvm.x86.avx2.permd"
     text = body.call(kind, name, f"{kind} {text}", f"{kind} {wide}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flatweave.base.dtypes import DType, bool_, f32, f64, i32, u16, u32, u64
-from flatweave.codegen.llvm.text.module import vec
-from flatweave.codegen.llvm.text.values import Value, rarely
+from flatweave.codegen.llvm.module import vec
+from flatweave.codegen.llvm.values import Value, rarely
 from flatweave.terms.bounds import Bounds
 
 # Conversions between floats and integers of 64 bits, where only single numbers have instructions.

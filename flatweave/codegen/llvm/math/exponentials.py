@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flatweave.base.records import record
-from flatweave.codegen.llvm.text.values import Value
+from flatweave.codegen.llvm.values import Value
 
 # Exponentials in LLVM at any width: exp, exp2, expm1, sinh, cosh, tanh.
 #

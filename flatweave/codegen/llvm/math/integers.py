@@ -16,7 +16,7 @@ from __future__ import annotations
 from flatweave.base.dtypes import BY_NAME, DType, f32, f64, i32, u32, u64
 from flatweave.codegen.llvm.math import reciprocals
 from flatweave.codegen.llvm.math.casts import cast, cast_whole
-from flatweave.codegen.llvm.text.values import Value, call_function, rarely
+from flatweave.codegen.llvm.values import Value, call_function, rarely
 from flatweave.terms.bounds import Bounds, bounds_of_dtype
 
 MAX_UNROLLED_POWER = 64

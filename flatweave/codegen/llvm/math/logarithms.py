@@ -15,7 +15,7 @@ from flatweave.codegen.llvm.math.exponentials import (
     nearest,
     power_of_two,
 )
-from flatweave.codegen.llvm.text.values import Value, call_function, rarely
+from flatweave.codegen.llvm.values import Value, call_function, rarely
 
 # Logarithms in LLVM at any width: log, log2, log10, log1p, asinh, acosh, atanh.
 #

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flatweave.base.dtypes import BY_NAME
-from flatweave.codegen.llvm.text.values import Value
+from flatweave.codegen.llvm.values import Value
 from flatweave.terms.bounds import Bounds
 
 LOW = (1 << 32) - 1

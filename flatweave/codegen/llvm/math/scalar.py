@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_, f32, f64
-from flatweave.codegen.llvm.isa import libmvec
+from flatweave.codegen.llvm.isa import shared
 from flatweave.codegen.llvm.math import casts, exponentials, integers, logarithms, trigonometry
 from flatweave.codegen.llvm.math.casts import cast
-from flatweave.codegen.llvm.text.module import Body
-from flatweave.codegen.llvm.text.values import Value, call_function, rarely
+from flatweave.codegen.llvm.module import Body
+from flatweave.codegen.llvm.values import Value, call_function, rarely
 
 # Floats in LLVM: order, rounding, sign, quotients and remainders as NumPy has them.
 #
@@ -141,7 +141,7 @@ def _floordiv(a: Value, b: Value) -> Value:
 # constants with its neighbours. So ours is used unless libmvec's alone is a fifth faster.
 
 
-NAMES = tuple(libmvec.FUNCTIONS)
+NAMES = tuple(shared.FUNCTIONS)
 
 # Nanoseconds per element on Zen 4, theirs to ours: cbrt f32 0.34 to 0.66, cbrt f64 0.95 to 1.65,
 # erf f64 1.45 to 2.34, erfc f64 1.77 to 2.38.
@@ -164,9 +164,9 @@ def elementary(name: str, operands: Sequence[Value]) -> Value:
     if name == "pow" and (short := logarithms.power_by_literal(*operands)) is not None:
         return short
     if (name, first.dtype) in FASTER_IN_LIBMVEC:
-        found = libmvec.find(first.body.module.isa, name, first.dtype)
+        found = shared.find(first.body.module.isa, name, first.dtype)
         if found is not None:
-            return libmvec.call(*found, operands)
+            return shared.call(*found, operands)
     build = getattr(_MADE_BY[name], name)
     return call_function(name, build, operands, "alwaysinline nounwind")
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from flatweave.base.records import record
 from flatweave.codegen.llvm.math.exponentials import nearest
-from flatweave.codegen.llvm.text.module import vec
-from flatweave.codegen.llvm.text.values import Value, call_function, rarely
+from flatweave.codegen.llvm.module import vec
+from flatweave.codegen.llvm.values import Value, call_function, rarely
 
 # Calls of the C library, one lane after the other: slow, right, and there on every host.
 #

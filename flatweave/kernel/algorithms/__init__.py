@@ -1,1 +1,0 @@
-"""What is written in the language itself: filters, folds, networks, work of warps."""

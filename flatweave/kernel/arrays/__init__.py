@@ -1,1 +1,0 @@
-"""Pull and push arrays, and the loops in which they are computed."""

@@ -1,1 +1,0 @@
-"""Kernels as programs: traced, built, simulated, called, tuned."""

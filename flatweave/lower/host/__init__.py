@@ -1,1 +1,0 @@
-"""The host program under construction: buffers with owners, launches, error sites."""

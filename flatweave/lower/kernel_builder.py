@@ -1,0 +1,308 @@
+"""A kernel under construction: what its body captures from the host becomes its parameters.
+
+A lazily compiled kernel is launched before its body is known, so all that the body may capture is
+*given* up front; unused values cost nothing.
+
+A kernel that acts at each position of an array has as many blocks as `place_blocks` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.base.plan import Site
+from flatweave.base.records import record
+from flatweave.kernel_ir import dtype_in
+from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Kernel, Load, Store
+from flatweave.lower.machine import Machine
+from flatweave.lower.traverse.steps import Position, State
+from flatweave.lower.traverse.traversal import flat
+from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var
+
+# -- What the variables of a program are on the host: scalars, and arrays in buffers ---------------
+
+
+@record
+class HostArray:
+    """An array in memory: its buffer and the host atoms of its extents."""
+
+    buffer: Var
+    shape: tuple[Atom, ...]
+
+
+class HostScope:
+    """The host values of the variables in reach; a variable owns one reference to its buffer."""
+
+    def __init__(self, outer: HostScope | None = None) -> None:
+        self.outer = outer
+        self._values: dict[Var, Atom | HostArray] = {}
+        self._known: dict[Atom, Const] = {}
+        self.ended: set[Var] = set()  # arrays of this body that nothing uses any more
+
+    def inner(self) -> HostScope:
+        return HostScope(self)
+
+    def bind(self, var: Var, value: Atom | HostArray) -> None:
+        self._values[var] = value
+
+    def know(self, host: Atom, value: Const) -> None:
+        """In this body a host value is known: kernels have the constant instead."""
+        self._known[host] = value
+
+    def known(self, host: Atom) -> Const | None:
+        """The known value of a host value in this body."""
+        scope: HostScope | None = self
+        while scope is not None and host not in scope._known:
+            scope = scope.outer
+        return None if scope is None else scope._known[host]
+
+    def owns(self, var: Var) -> bool:
+        """Whether the variable was bound in this body, not outside it."""
+        return var in self._values
+
+    def sharing(self, buffer: Var) -> set[Var]:
+        """The arrays of this body in a buffer that are still needed."""
+        return {
+            var for var, value in self._values.items() if var not in self.ended
+            and isinstance(value, HostArray) and value.buffer is buffer
+        }  # fmt: skip
+
+    def find(self, atom: Atom) -> Atom | HostArray:
+        scope: HostScope | None = self
+        while scope is not None and isinstance(atom, Var):
+            if atom in scope._values:
+                return scope._values[atom]
+            scope = scope.outer
+        return atom
+
+    def scalar(self, atom: Atom) -> Atom:
+        value = self.find(atom)
+        assert not isinstance(value, HostArray), f"{atom!r} is an array"
+        return value
+
+    def array(self, atom: Atom) -> HostArray:
+        value = self.find(atom)
+        assert isinstance(value, HostArray), f"{atom!r} is no array"
+        return value
+
+
+class Sites:
+    """The table of sites; the machine code contains their numbers."""
+
+    def __init__(self, rows: dict[int, Site] | None = None, first: int = 0) -> None:
+        self.rows = {} if rows is None else rows
+        self._numbers = count(first)
+
+    def add(self, site: Site) -> int:
+        number = next(self._numbers)
+        self.rows[number] = site
+        return number
+
+    def shared(self) -> Sites:
+        """The same table with the same numbers for all kernels of a kernel, written one by one."""
+        return _SharedSites(self.rows, self._numbers)
+
+    def of_kernel(self, kernel: int) -> Sites:
+        """The same table for a kernel written later: its numbers do not depend on when that is."""
+        return Sites(self.rows, kernel * MOST_SITES)
+
+
+class _SharedSites(Sites):
+    """Sites of kernels that are all written together."""
+
+    def __init__(self, rows: dict[int, Site], numbers: count[int]) -> None:
+        super().__init__(rows)
+        self._numbers = numbers
+
+    def of_kernel(self, kernel: int) -> Sites:
+        return self
+
+
+class KernelBuilder:
+    """Collects parameters and, for each, the host atom that the launch passes for it."""
+
+    def __init__(
+        self, name: str, host: Builder, scope: HostScope, warps: int, sites: Sites,
+        names: Names | None = None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.host = host
+        self.scope = scope
+        self.warps = warps
+        self.sites = sites
+        self.body = Builder(names or host.names)
+        self.params: list[Var] = []
+        self.args: list[Atom] = []
+        self._captured: dict[Atom, Atom] = {}
+        self._given: dict[Atom, Var] | None = None
+        self.inner: tuple[Kernel, ...] | None = None  # see Kernel
+
+    def capture(self, host: Atom) -> Atom:
+        """A host value inside the kernel."""
+        if not isinstance(host, Var):
+            return host
+        if host not in self._captured:
+            known = self.scope.known(host)
+            self._captured[host] = known or self._shifted(host) or self._param(host)
+        return self._captured[host]
+
+    def know(self, host: Atom, value: Const) -> None:
+        """A host value that is known where this kernel runs."""
+        self._captured[host] = value
+
+    def give(self, hosts: Iterable[Var]) -> None:
+        """Restrict the body to capturing these host values."""
+        self._given = {host: self._new(host) for host in hosts}
+
+    def _shifted(self, host: Var) -> Atom | None:
+        """A sum of an index and a constant, computed again so that index algebra sees its terms."""
+        made = shift_of(self.host, host)
+        if made is None:
+            return None
+        return self.body.apply(made.fn, self.capture(made.args[0]), made.args[1])
+
+    def _param(self, host: Var) -> Var:
+        if self._given is None:
+            return self._new(host)
+        if host not in self._given:
+            raise CompilerBug(f"kernel {self.name} is written later and was not given {host!r}.")
+        return self._given[host]
+
+    def _new(self, host: Var) -> Var:
+        self.args.append(host)
+        return self.own(host.name, host.type)
+
+    def own(self, hint: str, type_: Type) -> Var:
+        """A parameter after the captured ones, for which each launch passes any value."""
+        self.params.append(self.body.param(hint, type_))
+        return self.params[-1]
+
+    def buffer(self, host: Var) -> Var:
+        """A host buffer inside the kernel."""
+        inside = self.capture(host)
+        assert isinstance(inside, Var) and isinstance(inside.type, BufferType)
+        return inside
+
+    def scalar(self, var: Atom) -> Atom:
+        """A scalar of the program outside the sweep."""
+        return self.capture(self.scope.scalar(var))
+
+    def array(self, var: Atom) -> tuple[Var, tuple[Atom, ...]]:
+        """An array of the program: its buffer and extents inside the kernel."""
+        held: HostArray = self.scope.array(var)
+        shape = tuple(self.capture(extent) for extent in held.shape)
+        self.body.assume_shape(shape)
+        return self.buffer(held.buffer), shape
+
+    def finish(self) -> Kernel:
+        """The kernel."""
+        body = Lambda((), tuple(self.body.lets), ())
+        return Kernel(self.name, tuple(self.params), body, self.warps, self.inner)
+
+
+def shift_of(host: Builder, atom: Atom) -> Apply | None:
+    """How a host value is made, where it is a sum of an index and a constant."""
+    made = host.definition(atom)
+    if not isinstance(made, Apply) or made.fn not in ("add", "sub") or atom.type is not i64:
+        return None
+    return made if isinstance(made.args[1], Const) else None
+
+
+def to_give(host: Builder, atoms: Iterable[Atom]) -> tuple[Var, ...]:
+    """The host values that must be given for these to be captured."""
+    found: dict[Var, None] = {}
+    for atom in atoms:
+        while (made := shift_of(host, atom)) is not None:
+            atom = made.args[0]
+        if isinstance(atom, Var):
+            found[atom] = None
+    return tuple(found)
+
+
+At = Callable[[Builder, Atom], None]
+"""The action at a position."""
+
+
+def write_places(
+    machine: Machine, kernel: KernelBuilder, extent: Atom, dtypes: Sequence[DType], at: At,
+    steps: int = 1,
+) -> None:  # fmt: skip
+    """Act at 0, 1, .. below `extent`, on elements of these dtypes, `steps` registers at once."""
+    write_positions(machine, kernel, extent, dtypes, _where_active(at), steps)
+
+
+def write_positions(
+    machine: Machine, kernel: KernelBuilder, extent: Atom, dtypes: Sequence[DType],
+    act: Callable[[Builder, Position], None], steps: int = 1,
+) -> None:  # fmt: skip
+    """The same by all lanes of a step, of which those that are not active have no position."""
+    width = machine.lanes(list(dtypes)) * steps
+    _write_blocks(machine, kernel, extent, index(machine.positions_of_block(dtypes)), width, act)
+
+
+def write_steps(machine: Machine, kernel: KernelBuilder, count: Atom, at: At) -> None:
+    """Act at 0, 1, .. below `count`, of which each warp takes one step: where acting is long."""
+    width = machine.lanes([i64])
+    _write_blocks(
+        machine, kernel, count, index(width * machine.warps), width, _where_active(at)
+    )
+
+
+def _where_active(at: At) -> Callable[[Builder, Position], None]:
+    """The action at the positions that a step has."""
+    def act(b: Builder, position: Position) -> None:
+        with b.when(position.active) as inside:
+            at(inside, position.flat)
+
+    return act
+
+
+def _write_blocks(
+    machine: Machine, kernel: KernelBuilder, extent: Atom, size: Atom, width: int,
+    act: Callable[[Builder, Position], None],
+) -> None:  # fmt: skip
+    b = kernel.body
+    lo = b.mul(b.emit(BlockIndex())[0], size)
+    hi = b.apply("minimum", b.add(lo, size), extent)
+
+    def step(c: Builder, position: Position, state: State) -> State:
+        act(c, position)
+        return state
+
+    flat(machine, extent, width).block(b, lo, hi, (), step)
+
+
+def place_blocks(host: Builder, machine: Machine, extent: Atom, dtypes: Sequence[DType]) -> Atom:
+    """How many blocks such a kernel takes."""
+    return _blocks(host, extent, index(machine.positions_of_block(dtypes)))
+
+
+def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
+    """How many blocks take one step of each warp."""
+    return _blocks(host, count, index(machine.lanes([i64]) * machine.warps))
+
+
+def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
+    return host.ceil_div(count, size)
+
+
+# -- Copying a buffer on all cores: the start of an update of an array that is still needed --------
+#
+# The target may have another dtype: sums of f32 are added in f64 (`scatter/choose.py`).
+
+
+def write_copy(machine: Machine, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+    """copy(count, source, target): target[i] = source[i], cast to its dtype, for i below count."""
+    count, source, target = own
+    dtypes = dtype_in(source), dtype_in(target)
+
+    def at(b: Builder, i: Atom) -> None:
+        b.emit(Store(target, i, b.cast(b.emit(Load(source, i))[0], dtypes[1])))
+
+    steps = 2 if machine.fixed_width is None else 1
+    write_places(machine, kernel, count, [max(dtypes, key=lambda d: d.bytes)], at, steps)

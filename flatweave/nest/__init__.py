@@ -1,1 +1,0 @@
-"""The loops of a sweep and their schedule, before any kernel is written."""
