@@ -20,7 +20,7 @@ from flatweave.tables.nullable import Nullable, is_kept, is_text, with_offsets
 from flatweave.tables.numbering import firsts, n_unique, numbered, offsets_of
 from flatweave.tables.selection import worst
 
-TRUSTED = ("index", "offsets", "sorted")
+TRUSTED = ("index", "offsets", "rank", "sorted")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,6 +43,7 @@ class Groups:
     index: Any
     offsets: Any
     data: tuple[Any, ...]
+    rank: Any  # what elements are sorted by to be group by group
     partial: Any = None  # set where elements may be in no group
     sorted: Any = None  # the elements group by group, where nothing else is in groups
 
@@ -64,7 +65,7 @@ class Groups:
     def order(self) -> Any:
         """The elements group by group, in their order: i64[n]. Computed when it is asked for."""
         found = self.sorted
-        return _order(self.index, self.offsets, self.partial) if found is None else found
+        return _order(self.rank, self.offsets, self.partial) if found is None else found
 
     @property
     def sizes(self) -> Any:
@@ -165,7 +166,7 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     coded_keys, texts = zip(*map(coded, keys), strict=True)
     has_all = len(texts) == 1 and is_text(texts[0]) and not isinstance(coded_keys[0], Nullable)
     count = texts[0].shape[0] if has_all else None
-    index, order, offsets, found = numbered(coded_keys, dropna, "group_by", count)
+    rank, index, order, offsets, found = numbered(coded_keys, dropna, "group_by", count)
     one_length([index, *(part for value in values for part in _arrays(value))], "group_by")
     parts = list(found)
     if not sort:
@@ -174,34 +175,35 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
         place = fw.scatter(fw.full(count, 0), first, fw.iota(count))
         offsets = offsets_of((offsets[1:] - offsets[:-1])[first])
         parts = [part[first] for part in parts]
-        index = fw.gather(place, index, default=-1)
+        rank = index = fw.gather(place, index, default=-1)
     kept = tuple(value if is_kept(value) else fw.asarray(value) for value in values)
     keys = tuple(
         decoded(restored(key, parts), text) for key, text in zip(coded_keys, texts, strict=True)
     )
-    return Groups(keys, index, offsets, kept, dropna or None, None if values or not sort else order)
+    elements = None if values or not sort else order
+    return Groups(keys, index, offsets, kept, rank, dropna or None, elements)
 
 
 @fw.operation()
-def _order(index: Any, offsets: Any, partial: Any) -> Any:
+def _order(rank: Any, offsets: Any, partial: Any) -> Any:
     """A stable sort of the elements by their groups; those in no group are left out."""
-    order = fw.argsort(_sorted_by(index, offsets, partial))
+    order = fw.argsort(_sorted_by(rank, offsets, partial))
     return order if partial is None else order[: offsets[-1]]
 
 
-def _sorted_by(index: Any, offsets: Any, partial: Any) -> Any:
-    """The group of each element; what is in none comes last."""
-    return index if partial is None else fw.where(index < 0, offsets.shape[0], index)
+def _sorted_by(rank: Any, offsets: Any, partial: Any) -> Any:
+    """The rank of each element; what is in no group comes last."""
+    return rank if partial is None else fw.where(rank < 0, offsets.shape[0], rank)
 
 
 @fw.operation()
 def _in_rows(groups: Groups) -> Any:
     """The values of each group: a stable sort by groups moves arrays of single elements, which is
     faster than to read them in order."""
-    index, offsets, partial = groups.index, groups.offsets, groups.partial
-    group = _sorted_by(index, offsets, partial)
+    offsets, partial = groups.offsets, groups.partial
+    rank = _sorted_by(groups.rank, offsets, partial)
     flat = [part for value in groups.data if _is_flat(value) for part in _arrays(value)]
-    moved = iter(fw.sort_by_key(group, tuple(flat))[1] if flat else ())
+    moved = iter(fw.sort_by_key(rank, tuple(flat))[1] if flat else ())
 
     def in_order(value: Any) -> Any:
         if isinstance(value, Nullable):

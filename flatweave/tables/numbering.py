@@ -22,6 +22,7 @@ from flatweave.tables.selection import changed, of_rows, worst
 class Numbered(NamedTuple):
     """Elements by the number of their key; keys ascend by their numbers."""
 
+    rank: Any  # i64[n], which ascends and is equal as keys are; below 0 for those left out
     index: Any  # i64[n], the number of each element's key; -1 for those that are left out
     order: Any  # i64[k], the elements key by key; those left out are not among them
     offsets: Any  # i64[g + 1], where each key begins in that order
@@ -41,7 +42,7 @@ def numbered(keys: tuple[Any, ...], dropna: bool, who: str, count: Any = None) -
     floats, by a sort.
     """
     if count is not None:
-        return Numbered(keys[0], *by_number(keys[0], count), (fw.iota(count),))
+        return Numbered(keys[0], keys[0], *by_number(keys[0], count), (fw.iota(count),))
     parts = [part for key in keys for part in parts_of(key)]
     one_length(parts, who, "keys")
     if not dropna:
@@ -49,15 +50,16 @@ def numbered(keys: tuple[Any, ...], dropna: bool, who: str, count: Any = None) -
     gone = functools.reduce(fw.logical_or, map(lost, keys))
     n = gone.shape[0]
     kept = fw.iota(n)[fw.logical_not(gone)]
-    index, order, offsets, found = _numbered([part[kept] for part in parts])
-    return Numbered(fw.scatter(fw.full(n, -1), kept, index), kept[order], offsets, found)
+    _, index, order, offsets, found = _numbered([part[kept] for part in parts])
+    index = fw.scatter(fw.full(n, -1), kept, index)
+    return Numbered(index, index, kept[order], offsets, found)
 
 
 def _numbered(parts: list[Any]) -> Numbered:
     """The numbers of keys, which are all kept."""
     table = _table(parts)
     if table is None:
-        return Numbered(*_by_sort(parts))
+        return _by_sort(parts)
     return Numbered(*fw.cond(table.fits, lambda: _by_table(parts, table), lambda: _sparse(parts)))
 
 
@@ -68,8 +70,8 @@ def some_numbers(keys: tuple[Any, ...], who: str) -> Any:
     table = _table(parts)
 
     def sparse_numbers() -> tuple[Any, Any]:
-        index, _, offsets, _ = (_by_sort if table is None else _sparse)(parts)
-        return index, fw.asarray(offsets.shape[0] - 1)
+        found = (_by_sort if table is None else _sparse)(parts)
+        return found.index, fw.asarray(found.offsets.shape[0] - 1)
 
     if table is None:
         return sparse_numbers()
@@ -123,13 +125,14 @@ def _ends(part: Any) -> tuple[Any, Any]:
     return fw.min(values, initial=first), fw.max(values, initial=last)
 
 
-def _by_table(parts: list[Any], table: Table) -> Any:
+def _by_table(parts: list[Any], table: Table) -> Numbered:
     """The numbers of keys by a table that has a slot for each possible one."""
     slots = table.slots(parts)
-    occurs = fw.scatter(fw.full(table.total, False), slots, fw.full(slots.shape, True))
+    sizes = fw.histogram(table.total, slots)
+    occurs = sizes > 0
     index = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)[slots]
-    found = fw.iota(table.total)[occurs]
-    return (index, *by_number(index, found.shape[0]), table.keys(found, parts))
+    found = table.keys(fw.iota(table.total)[occurs], parts)
+    return Numbered(slots, index, fw.argsort(slots), offsets_of(sizes[occurs]), found)
 
 
 def by_number(index: Any, count: Any) -> tuple[Any, Any]:
@@ -152,7 +155,7 @@ SAMPLED, SLOTS = 16, 8
 """One key of this number is a sample's; slots of a hash table for each different key in it."""
 
 
-def _sparse(parts: list[Any]) -> Any:
+def _sparse(parts: list[Any]) -> Numbered:
     """The numbers of integer keys that are far from each other.
 
     A hash table pays where its lines stay in caches: the sample has the same keys four times each
@@ -164,13 +167,13 @@ def _sparse(parts: list[Any]) -> Any:
     )
     slots = _slots([part[spread] for part in parts], fw.asarray(4 * some))
     different = fw.sum(fw.scatter(fw.full(4 * some, False), slots, fw.full(some, True)))
-    return fw.cond(
+    return Numbered(*fw.cond(
         4 * different < some, lambda: _by_hash(parts, SLOTS * (different + 128)),
         lambda: _by_sort(parts), same=True,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
-def _by_hash(parts: list[Any], size: Any) -> Any:
+def _by_hash(parts: list[Any], size: Any) -> Numbered:
     """The numbers of keys by a table with one key in each slot: elements of another key that meet
     in a slot are sorted, together with the keys in the table."""
     slots = _slots(parts, size)
@@ -182,13 +185,13 @@ def _by_hash(parts: list[Any], size: Any) -> Any:
 
     other = fw.map(is_other, slots, *parts)
     used = fw.iota(size)[_slots(table, size) == fw.iota(size)]
-    numbers, _, offsets, found = _by_sort(
+    _, numbers, _, offsets, found = _by_sort(
         [fw.concat([column[used], part[other]]) for column, part in zip(table, parts, strict=True)]
     )
     count = used.shape[0]
     of_slot = fw.concat([fw.scatter(fw.full(size, 0), used, numbers[:count]), numbers[count:]])
     index = of_slot[fw.where(other, size + fw.cumsum(other) - 1, slots)]
-    return (index, *by_number(index, offsets.shape[0] - 1), found)
+    return Numbered(index, index, *by_number(index, offsets.shape[0] - 1), found)
 
 
 def _slots(parts: list[Any], size: Any) -> Any:
@@ -207,7 +210,7 @@ def _hash(keys: list[Any]) -> Any:
     return found * fw.u64(0xC4CEB9FE1A85EC53)
 
 
-def _by_sort(parts: list[Any]) -> Any:
+def _by_sort(parts: list[Any]) -> Numbered:
     """The numbers of keys by a sort."""
     n = parts[0].shape[0]
     *ascending, order = fw.sort((*parts, fw.iota(n)), key=lambda e: tuple(e[:-1]))
@@ -216,7 +219,7 @@ def _by_sort(parts: list[Any]) -> Any:
     starts = fw.iota(n)[begins]
     offsets = fw.concat([starts, fw.full(1, fw.asarray(n))])
     index = fw.scatter(fw.full(n, 0), order, fw.cumsum(begins) - 1)
-    return index, order, offsets, tuple(part[starts] for part in ascending)
+    return Numbered(index, index, order, offsets, tuple(part[starts] for part in ascending))
 
 
 # -- counts ---------------------------------------------------------------------------------------
