@@ -20,22 +20,33 @@ A scatter of one bool becomes an update, of which elements may come in any order
     ==>
     d: bool[n] = permute (or bool) [false] [flags] js [true, true, ..]
 
+Values that a loop begins with and hands on together are one, as the extents of arrays that one
+filter gives in each iteration:
+
+    n2: i64, s: i32[n2], m2: i64, t: bool[m2] = while (..) (n: i64, a: i32[n], m: i64, b: bool[m] =>
+        ..
+        in k, c, k, d) [n0, xs, n0, ys]
+    ==>
+    n2: i64, s: i32[n2], m2: i64, t: bool[n2] = while (..) (n: i64, a: i32[n], m: i64, b: bool[n] =>
+        ..
+
 Fusion compares extents, so it sees more after this pass. The checks come first: what stood before
 them goes over the extents that they compare, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import bool_
 from flatweave.ops import Check, Generate, Index, Permute, Scatter
 from flatweave.passes.rewrite import Rewriter, array_pass
 from flatweave.terms.build import FALSE, TRUE, Builder, Names, lambda_of
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, For, While
 from flatweave.terms.inequalities import is_index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, array_type
+from flatweave.terms.traverse import Substitution
 
 
 @array_pass(takes=(TRACED, FLAT))
@@ -111,6 +122,25 @@ def _proved(b: Builder, op: Index, let: Let) -> Sequence[Atom] | None:
     return b.emit(op.replace(checked=False), let.vars[0].name)
 
 
+def _twins(init: Sequence[Atom], params: Sequence[Var], after: Sequence[Atom]) -> dict[int, int]:
+    """The states of a loop that are equal at first and after each iteration: each but the first of
+    such with the first."""
+    number: dict[Atom, int] = {param: k for k, param in enumerate(params)}
+    classes = _numbered(init)
+    while True:
+        known = [classes[number[atom]] if atom in number else atom for atom in after]
+        finer = _numbered(zip(classes, known, strict=True))
+        if finer == classes:
+            return {k: first for k, first in enumerate(classes) if k != first}
+        classes = finer
+
+
+def _numbered(values: Iterable[object]) -> list[int]:
+    """For each value where an equal one is first."""
+    first: dict[object, int] = {}
+    return [first.setdefault(value, k) for k, value in enumerate(values)]
+
+
 class _Unifier(Rewriter):
     """A walk that replaces an extent by its representative, except in the check itself."""
 
@@ -142,6 +172,23 @@ class _Unifier(Rewriter):
             else:
                 self.let(b, let)
         return b.close(params, [self.renaming.atom(result) for result in fn.results])
+
+    def let(self, b: Builder, let: Let) -> None:
+        if not isinstance(let.op, While | For):
+            return super().let(b, let)
+        params = let.op.binders()
+        init = [self.renaming.atom(atom) for atom in let.op.init]
+        twins = _twins(init, params, let.op.body.results)
+        if not twins:
+            return super().let(b, let)
+        tested = let.op.condition.params if isinstance(let.op, While) else ()
+        same: dict[Var, Atom] = {
+            own[k]: own[first] for own in (params, tested) if own for k, first in twins.items()
+        }
+        super().let(b, Let(let.vars, Substitution(same).op(let.op), let.where))
+        for k, first in twins.items():
+            self.renaming.mapping[let.vars[k]] = self.renaming.mapping[let.vars[first]]
+        return None
 
     def _check(self, b: Builder, op: Check, let: Let) -> None:
         """The check compares the extents as they came in."""

@@ -170,9 +170,8 @@ def _grouped(keys: Any, values: Any, sort: bool, dropna: bool) -> Groups:
     one_length([index, *(part for value in values for part in _arrays(value))], "group_by")
     parts = list(found)
     if not sort:
-        count = offsets.shape[0] - 1
-        first = fw.argsort(firsts(index, count))
-        place = fw.scatter(fw.full(count, 0), first, fw.iota(count))
+        first = fw.argsort(firsts(index, offsets.shape[0] - 1))
+        place = fw.scatter(fw.full(first.shape, 0), first, fw.iota(first.shape[0]))
         offsets = offsets_of((offsets[1:] - offsets[:-1])[first])
         parts = [part[first] for part in parts]
         rank = index = fw.gather(place, index, default=-1)
