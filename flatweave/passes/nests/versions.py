@@ -201,11 +201,26 @@ def _room(length: Atom, hard: set[Var], makers: dict[Var, Let]) -> Room | None:
     if length not in hard:
         return Room(length, exact=True)
     assert isinstance(length, Var)
-    let = makers[length]
-    if not isinstance(let.op, Filter):
-        return None
-    within = _room(array_type(let.op.mask).shape[0], hard, makers)
+    most = _at_most(length, makers[length])
+    within = None if most is None else _room(most, hard, makers)
     return within and Room(within.length, exact=False)
+
+
+def _at_most(length: Var, let: Let) -> Atom | None:
+    """What an extent is at most: that of the array that is filtered; what a loop begins with whose
+    iterations make it no greater."""
+    match let.op:
+        case Filter(mask=mask):
+            return array_type(mask).shape[0]
+        case While() | For():
+            number = let.vars.index(length)
+            makers = {var: inner for inner in let.op.body.lets for var in inner.vars}
+            after: Atom | None = let.op.body.results[number]
+            while isinstance(after, Var) and after in makers:
+                after = _at_most(after, makers[after])
+            return let.op.init[number] if after == let.op.binders()[number] else None
+        case _:
+            return None
 
 
 def _sizes(b: Builder, count: Atom, fn: Lambda) -> tuple[Atom, Atom]:
