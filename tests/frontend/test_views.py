@@ -8,7 +8,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.base.errors import ShapeError
+from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.frontend.call import direct
 from flatweave.frontend.trace import trace
 from flatweave.frontend.trace.trace import Layout, View, view_of
@@ -34,6 +34,7 @@ CUTS = {
     "of a block": BLOCK[1:, ::-1, 2:],
     "axes in another order": BLOCK.transpose(2, 0, 1),
     "last axes exchanged": BLOCK.transpose(0, 2, 1)[:, 1:],
+    "repeated columns": np.broadcast_to(MATRIX[0, ::-1, None], (7, 4)),
     "overlapping": np.lib.stride_tricks.sliding_window_view(LINE, 4),
 }
 PROGRAMS = [
@@ -98,11 +99,11 @@ def _like(x, values):
 def test_the_layouts():
     """Distances are extents of memory; what is not regular is copied."""
     found = {name: view_of(x) for name, x in CUTS.items()}
-    assert found["every second"].layout == Layout((0,), 2, (), ())
+    assert found["every second"].layout == Layout(1, (0,), 2, (), ())
     assert found["block"].memory.shape == (3, 7)
-    assert found["columns reversed"].layout == Layout((0, 1), 1, (1,), ())
-    assert found["transpose"].layout == Layout((1, 0), 1, (), ())
-    assert found["one row"].layout == Layout((1,), 1, (), (0,))
+    assert found["columns reversed"].layout == Layout(2, (0, 1), 1, (1,), ())
+    assert found["transpose"].layout == Layout(2, (1, 0), 1, (), ())
+    assert found["one row"].layout == Layout(2, (1,), 1, (), (0,))
     assert found["repeated in the middle"].layout.order == (0, 2)
     assert found["axes in another order"].memory.shape == BLOCK.shape
     for name in ("overlapping", "one column"):
@@ -111,6 +112,19 @@ def test_the_layouts():
     assert view_of(MATRIX[:0, ::2]) is None
     assert view_of((MATRIX + 1j)[:, ::2]) is None
     assert view_of(MATRIX.astype(">f8")[::-1]) is None
+
+
+def test_views_of_several_ranks_have_several_programs():
+    """The axes of which move in memory alike."""
+    double = fw.jit(lambda x: x * 2, target="cpu")
+    for x in (LINE[::-1], CUTS["repeated columns"], np.broadcast_to(LINE[::-1], (2, 3, 13))):
+        np.testing.assert_array_equal(double(x), x * 2)
+
+
+def test_what_no_program_knows_is_refused():
+    """With the name of the argument."""
+    with pytest.raises(DTypeError, match="^x .argument 1 of <lambda>. has dtype"):
+        fw.jit(lambda x: x, target="cpu")(MATRIX.astype(np.longdouble).T)
 
 
 def test_nothing_is_copied_nor_traced_again():

@@ -31,6 +31,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
 from flatweave.frontend.values.exchange import Captured
+from flatweave.frontend.values.foreign_arrays import is_native
 from flatweave.frontend.values.number_formats import (
     OF,
     Complex,
@@ -162,9 +163,11 @@ of the cache once."""
 
 
 class Layout(NamedTuple):
-    """Where the elements of a view are: the axes that move in memory, the outermost first, the
-    distance of elements along the last of these, and which axes are reversed and have extent 1."""
+    """Where the elements of a view are: its rank, the axes that move in memory, the outermost
+    first, the distance of elements along the last of these, and which axes are reversed and have
+    extent 1."""
 
+    rank: int
     order: tuple[int, ...]
     apart: int
     reverse: tuple[int, ...]
@@ -201,7 +204,7 @@ class View:
 def view_of(values: Values) -> View | None:
     """An array that is not contiguous as a view; None where it had better be copied."""
     dtype, shape, size = values.dtype, values.shape, values.itemsize
-    if values.size < LEAST or dtype.kind not in "biuf" or not dtype.isnative:
+    if values.size < LEAST or dtype.kind in "cV" or not is_native(dtype):
         return None
     strides = values.strides
     moving = [axis for axis, n in enumerate(shape) if n > 1 and strides[axis]]
@@ -222,7 +225,7 @@ def view_of(values: Values) -> View | None:
     lowest = address_of(values) + sum((shape[axis] - 1) * strides[axis] for axis in reverse)
     memory = np.asarray(Memory(lowest, dtype, tuple(extents), values))
     ones = tuple(axis for axis, n in enumerate(shape) if n == 1)
-    return View(memory, shape, Layout(tuple(order), apart[-1], reverse, ones))
+    return View(memory, shape, Layout(len(shape), tuple(order), apart[-1], reverse, ones))
 
 
 # -- Tracing ---------------------------------------------------------------------------------------
