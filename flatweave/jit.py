@@ -28,7 +28,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls, Known, contiguous, may_enter, put, quick
+from flatweave.frontend.call.direct import DirectCalls, Known, copied, may_enter, put, quick
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -113,8 +113,8 @@ class Jitted(Generic[P, R]):
         found: Any
         arguments: Sequence[Argument] = ()
         try:
-            if kwargs or not self._plain_only or not quick(args, key, flat, self._parts):
-                if (whole := self._as_read(args)) is not args:
+            if kwargs or not self._plain_only or not self._quick(args, key, flat):
+                if (whole := self._copied(args)) is not None:
                     return self(*whole, **kwargs)
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
@@ -157,23 +157,27 @@ class Jitted(Generic[P, R]):
 
     def _chosen(self, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
         """What a call runs, compiled or in chunks, and the arguments it brings."""
-        entry, flat, *_ = self._entry(self._as_read(args), kwargs)
+        entry, flat, *_ = self._entry(args, kwargs)
         chosen: Any
         chosen, given = entry.chosen(flat)
         if not isinstance(chosen, Compiled):
             return chosen, given
         return chosen, [*given, *chosen.hidden, *chosen.flags]
 
-    def _as_read(self, args: Any) -> Any:
-        """The arguments, views or copies for arrays that are not contiguous; donated ones stay."""
-        found = None if self.donated else contiguous(args, self.target or config.target)
-        return args if found is None else found
+    def _quick(self, args: Any, key: list[Any], flat: list[Any]) -> bool:
+        """Fill key and flat arguments of a plain call, with views unless something is donated."""
+        target = "" if self.donated else self.target or config.target
+        return quick(args, key, flat, self._parts, target)
+
+    def _copied(self, args: Any) -> Any:
+        """The arguments, copies for arrays that are not read as they are; donated ones stay."""
+        return None if self.donated else copied(args, self.target or config.target)
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no
         matter here."""
         with contextlib.suppress(UserError):
-            entry, flat, *_ = self._entry(self._as_read(args), kwargs)
+            entry, flat, *_ = self._entry(args, kwargs)
             entry(flat)
         return self.stages(*args, **kwargs)
 
@@ -199,8 +203,8 @@ class Jitted(Generic[P, R]):
     ) -> tuple[Entry, list[Any], Leaves, Sequence[Argument]]:
         """The compiled signature of a call, made if it is new, the call's flat arguments, what it
         donates, and its arguments as machine code may know them."""
-        call = Call(self.__name__, self.static, args, kwargs, self.donated)
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
+        call = Call(self.__name__, self.static, args, kwargs, self.donated, target)
         key = call.key(target, schedule)
         flat = flat_of(call.values)
         leaves, entry = call.given, self._entries.get(key)

@@ -22,6 +22,7 @@ from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.values.arguments import python_value
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.runtime.calls import Argument
 
@@ -159,7 +160,7 @@ class Call:
 
     def __init__(
         self, who: str, static: Picked, args: tuple[Any, ...], kwargs: dict[str, Any],
-        donated: Picked | None = None,
+        donated: Picked | None = None, target: str = "",
     ) -> None:  # fmt: skip
         self.who = who
         self.parameters = static
@@ -185,10 +186,15 @@ class Call:
             which = f"argument {i + 1}" if i < len(args) else f"argument {name!r}"
             for path in paths(tree, name):
                 self.names.append((path, f"{which} of {who}"))
+        if any(type(leaf) is Chunked for leaf in leaves):
+            target = ""  # none of its programs takes views
         self.values = [
-            plain(leaf, f"{name} ({origin})", OF_OBJECTS.format(name) if name in OBJECTS else "")
-            for leaf, (name, origin) in zip(leaves, self.names, strict=True)
-        ]
+            plain(
+                leaf, f"{name} ({origin})", OF_OBJECTS.format(name) if name in OBJECTS else "",
+                "" if k in given else target,
+            )
+            for k, (leaf, (name, origin)) in enumerate(zip(leaves, self.names, strict=True))
+        ]  # fmt: skip
         self.given = given_of(leaves, self.values, given) if given else []
 
     def _name(self, i: int, positional: int) -> str:

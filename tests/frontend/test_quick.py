@@ -68,8 +68,8 @@ def test_calls_with_views_are_made_as_with_their_copies():
     for view in (image[:, ::2], image.T, image[::-1], backwards):
         for call in (twice, lambda x: twice(x, by=3), fw.flip, lambda x: fw.sum(x, axis=-1)):
             np.testing.assert_array_equal(both(lambda c=call, x=view: c(x)), call(view.copy()))
-        assert direct.contiguous((1, view), "cpu")[1].flags.c_contiguous
-    assert direct.contiguous((1, image, image[:0, ::2]), "cpu") is None
+        assert direct.copied((1, view), "cpu")[1].flags.c_contiguous
+    assert direct.copied((1, image, image[:0, ::2]), "cpu") is None
     assert twice._direct.call(image) is not NotImplemented
 
 

@@ -34,7 +34,6 @@ from flatweave.base.recording import OPEN
 from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.trace.trace import View, view_of
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
-from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.frontend.values.number_formats import Interleaved
 from flatweave.frontend.values.scope import TRACING
@@ -84,10 +83,10 @@ class DirectCalls:
         """Let machine code call what `run` calls for arguments like these, if it can."""
         if not arguments or len(self._signatures) >= MOST or not is_for_all():
             return
-        if any(type(each.value) is View for each in arguments):
-            return
         given = len(arguments)
         arguments = expanded(arguments)
+        if any(type(x) is NDARRAY and not x.flags.c_contiguous for x, *_ in arguments):
+            return
         direct: Direct | None = run.direct(arguments) if hasattr(run, "direct") else None
         if not arguments and hasattr(run, "refuse"):
             run.refuse()
@@ -276,21 +275,16 @@ class Known:
 
 
 def quick(
-    args: Iterable[Any], key: list[Any], flat: list[Any], parts: Parts = parts_of
+    args: Iterable[Any], key: list[Any], flat: list[Any], parts: Parts = parts_of, target: str = ""
 ) -> bool:
-    """Fill key and flat arguments when all are plain arrays, numbers and structures whose contents
-    `parts` gives, else give False."""
+    """Fill key and flat arguments when all are plain arrays, views that the target reads where they
+    are, numbers and structures whose contents `parts` gives, else give False."""
     for arg in args:
         cls = type(arg)
         if cls is HostArray or cls is HostComplex:
             arg = arg._values
         elif cls is DeviceArray and arg.resident.shape:
             arg = arg.resident
-        elif cls is View:
-            key.append(arg.dtype)
-            key.append(arg.layout)
-            flat += arg.flat
-            continue
         elif cls is not NDARRAY:
             if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
                 key.append(cls)
@@ -298,13 +292,21 @@ def quick(
                 continue
             if not issubclass(cls, np.generic):
                 inner = parts(arg, key)
-                if inner is None or len(key) > LONGEST_KEY or not quick(inner, key, flat, parts):
+                if inner is None or len(key) > LONGEST_KEY:
+                    return False
+                if not quick(inner, key, flat, parts, target):
                     return False
                 continue
         else:
             flags = arg.flags
             if not (flags.c_contiguous and flags.aligned):
-                return False
+                view = in_place(arg, target)
+                if view is None:
+                    return False
+                key.append(view.dtype)
+                key.append(view.layout)
+                flat += view.flat
+                continue
         shape, dtype = arg.shape, arg.dtype
         key.append(dtype)
         key.append(len(shape))
@@ -319,15 +321,24 @@ def quick(
     return True
 
 
-def contiguous(args: tuple[Any, ...], target: str) -> tuple[Any, ...] | None:
-    """Arguments with a view or a copy for each array that is not contiguous; None where all are."""
-    others = [type(arg) is NDARRAY and not arg.flags.c_contiguous for arg in args]
+def in_place(values: np.ndarray[Any, Any], target: str) -> View | None:
+    """An array that is not contiguous as a view that calls on this target read where it is; None
+    where it is copied."""
+    reads = target == "cpu" and not config.debug and PLACE.get() is None
+    return view_of(values) if reads else None
+
+
+def copied(args: tuple[Any, ...], target: str) -> tuple[Any, ...] | None:
+    """The arguments with copies of arrays that are neither contiguous nor read in place; None
+    where all are."""
+    others = [
+        type(arg) is NDARRAY and not arg.flags.c_contiguous and in_place(arg, target) is None
+        for arg in args
+    ]
     if not any(others):
         return None
-    in_memory = target == "cpu" and not config.debug and PLACE.get() is None
-    takes_views = in_memory and not any(type(arg) is Chunked for arg in args)
     return tuple(
-        (takes_views and view_of(arg)) or np.array(arg, order="C") if is_other else arg
+        np.array(arg, order="C") if is_other else arg
         for arg, is_other in zip(args, others, strict=True)
     )
 

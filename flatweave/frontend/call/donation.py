@@ -117,7 +117,7 @@ def given_of(
     """The arguments that a call gives: these of all `leaves`, whose values the program is given."""
     found, number = [], -1
     for k, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
-        is_array = is_complex(value) or (isinstance(value, ARRAYS) and bool(value.ndim))
+        is_array = is_complex(value) or bool(getattr(value, "shape", ()))
         number += is_array
         if k in donated:
             found.append((leaf, number if is_array else -1))

@@ -31,7 +31,7 @@ from flatweave.frontend.call.direct import (
     HIGH,
     LOW,
     Known,
-    contiguous,
+    copied,
     is_constant,
     is_for_all,
     keep,
@@ -50,7 +50,7 @@ from flatweave.frontend.call.signature import (
     plain,
     stand_in,
 )
-from flatweave.frontend.trace.trace import Traced, View, trace
+from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.arguments import TELLING, is_telling
 from flatweave.frontend.values.asarray import is_number_list, list_values
@@ -151,7 +151,9 @@ class OperationCall:
             self._take(name, value, -1)
         dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
         self.dynamic = dynamic
-        self.values = [plain(self.leaves[i], self._called(i)) for i in dynamic]
+        in_chunks = any(type(leaf) is Chunked for leaf in self.leaves)
+        target = "" if in_chunks else config.target
+        self.values = [plain(self.leaves[i], self._called(i), target=target) for i in dynamic]
 
     def _called(self, i: int) -> str:
         """What messages call a leaf."""
@@ -246,13 +248,13 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [known]
     given: list[Any] = []
-    is_quick = not kwargs and len(args) <= known.values and quick(args, key, given, node_parts)
-    if not is_quick:
-        if in_memory := shared_ranks.as_in_memory(known, args, kwargs):
-            with contextlib.suppress(UserError):  # which tells of the array as it is, below
-                return _directly(known, *in_memory)
-        if whole := contiguous(args, config.target):
-            return _directly(known, whole, kwargs)
+    if in_memory := shared_ranks.as_in_memory(known, args, kwargs):
+        with contextlib.suppress(UserError):  # which tells of the array as it is, below
+            return _directly(known, *in_memory)
+    is_short = not kwargs and len(args) <= known.values
+    is_quick = is_short and quick(args, key, given, node_parts, config.target)
+    if not is_quick and (whole := copied(args, config.target)):
+        return _directly(known, whole, kwargs)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
@@ -376,7 +378,7 @@ def _is_argument(leaf: Any) -> bool:
     """Whether a leaf is an argument of the program; numbers beyond an i64 are part of it."""
     if type(leaf) is int and not LOW <= leaf < HIGH:
         return False
-    if is_array(leaf) or is_complex(leaf) or type(leaf) is View:
+    if is_array(leaf) or is_complex(leaf):
         return True
     return not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 

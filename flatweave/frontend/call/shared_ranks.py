@@ -96,12 +96,14 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
 
 
 def _array(value: Any) -> Values | DeviceArray | None:
-    """An argument's array, if it is one of NumPy or of ours."""
+    """An argument's array, if it is a contiguous one of NumPy or of ours."""
     if type(value) is HostArray:
         return value._values
     if type(value) is DeviceArray:
         return value
-    return value if type(value) is np.ndarray and value.dtype.kind != "c" else None
+    if type(value) is not np.ndarray or value.dtype.kind == "c":
+        return None
+    return value if value.flags.c_contiguous else None
 
 
 def as_in_memory(

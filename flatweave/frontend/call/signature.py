@@ -26,13 +26,14 @@ from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.direct import in_place
 from flatweave.frontend.trace.trace import Leaf, View
 from flatweave.frontend.values.arguments import literal_dtype
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.elsewhere import DeviceArray
-from flatweave.frontend.values.foreign_arrays import is_lazy, on_gpu
+from flatweave.frontend.values.foreign_arrays import is_lazy, is_masked, on_gpu
 from flatweave.frontend.values.number_formats import is_complex, is_short, pairs_of, words_of
 from flatweave.frontend.values.tree import Tree
 from flatweave.ops import Callback
@@ -146,8 +147,9 @@ def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
 
-def plain(value: Any, name: str, otherwise: str = "") -> Any:
-    """An argument's leaf as a C-contiguous array, of NumPy or on a device, or a Python number.
+def plain(value: Any, name: str, otherwise: str = "", target: str = "") -> Any:
+    """An argument's leaf as a C-contiguous array, of NumPy or on a device, as a view that calls on
+    the target read where it is, or as a Python number.
 
     Raises ArgumentError for what is neither, `otherwise` being what to do about it;
     EscapedArrayError for a traced array.
@@ -157,8 +159,6 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
     if isinstance(value, DeviceArray) and value.ndim:
         return value.resident
     if type(value) is Chunked:
-        return value
-    if type(value) is View:
         return value
     if type(value) in NUMBERS:
         literal_dtype(value)
@@ -173,6 +173,10 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
         on_device = on_gpu(value, name)
         if on_device is not None:
             return on_device if on_device.ndim else on_device.values()
+    elif isinstance(value, np.ndarray) and not is_masked(value):
+        view = in_place(np.asarray(value), target)
+        if view is not None:
+            return view
     values = values_of(value, name)
     if values is None:
         raise no_array(value, name, otherwise)

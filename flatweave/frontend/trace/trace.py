@@ -202,13 +202,15 @@ class View:
 
 
 def view_of(values: Values) -> View | None:
-    """An array that is not contiguous as a view; None where it had better be copied."""
+    """An array that is not contiguous as a view; None where it is, or had better be copied."""
     dtype, shape, size = values.dtype, values.shape, values.itemsize
-    if values.size < LEAST or dtype.kind in "cV" or not is_native(dtype):
+    if values.flags.c_contiguous or not values.flags.aligned or values.size < LEAST:
+        return None
+    if dtype.kind in "cV" or not is_native(dtype):
         return None
     strides = values.strides
     moving = [axis for axis, n in enumerate(shape) if n > 1 and strides[axis]]
-    if not moving or any(stride % size for stride in strides) or not values.flags.aligned:
+    if not moving or any(stride % size for stride in strides):
         return None
     order = sorted(moving, key=lambda axis: -abs(strides[axis]))
     apart = [abs(strides[axis]) // size for axis in order]
