@@ -28,7 +28,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import DirectCalls, Known, copied, may_enter, put, quick
+from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
@@ -114,8 +114,6 @@ class Jitted(Generic[P, R]):
         arguments: Sequence[Argument] = ()
         try:
             if kwargs or not self._plain_only or not self._quick(args, key, flat):
-                if (whole := self._copied(args)) is not None:
-                    return self(*whole, **kwargs)
                 found, flat, leaves, arguments = self._entry(args, kwargs)
             else:
                 table, signature = self._known.here(self.target), tuple(key)
@@ -132,7 +130,7 @@ class Jitted(Generic[P, R]):
                 return found(flat, given)
             result = found(flat)
             if arguments:
-                self._direct.enter(arguments, found)
+                self._direct.enter(arguments, found, self.target or config.target)
             return result
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
@@ -165,13 +163,9 @@ class Jitted(Generic[P, R]):
         return chosen, [*given, *chosen.hidden, *chosen.flags]
 
     def _quick(self, args: Any, key: list[Any], flat: list[Any]) -> bool:
-        """Fill key and flat arguments of a plain call, with views unless something is donated."""
+        """Fill key and flat arguments of a plain call; a call that donates has no views."""
         target = "" if self.donated else self.target or config.target
         return quick(args, key, flat, self._parts, target)
-
-    def _copied(self, args: Any) -> Any:
-        """The arguments, copies for arrays that are not read as they are; donated ones stay."""
-        return None if self.donated else copied(args, self.target or config.target)
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no

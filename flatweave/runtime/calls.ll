@@ -15,13 +15,18 @@
 ;    10 the calls of libraries that the program makes    11 arguments of the call
 ;    12 where it is counted how many calls are made here before Python makes one, or 0
 ; then seven words for each argument, a structure before what it holds:
-;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy
+;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy, view
 ;    1 dtype, or the object that it is, which the program does not take, or the class of a structure
 ;    or number    2 rank, or
 ;    how many parts a structure has    3 bytes of an element, or where in a structure its parts are:
 ;    16 bits each, in bytes    4 its name, where it is given by name
 ;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
-;    program; -1 for any extents    6 kind of element: 1 bool, 2 complex, 0 any other
+;    program; -1 for any extents; of a view where its layout is    6 kind of element: 1 bool,
+;    2 complex, 0 any other
+; A layout is words: 0 how many axes move in memory    1 the distance of elements along the last of
+; these, in elements    2 bits of the axes that are reversed    3 bits of those that have extent 1
+;    4 the axis whose extent is that of memory's first axis, or -1    5 .. the axes that move, the
+; outermost first. An array that is not C-contiguous and has fewer elements than a view is copied.
 ; then the constants, and for each result:
 ;    0 dtype    1 rank, -1 for a scalar    2 bytes of an element    3 whether two elements, those of
 ;    the last axis, are a complex number    4 .. extents, -1 where the program says
@@ -46,7 +51,9 @@
   ptr,   ; 15 readable memory, for arrays without elements
   ptr,   ; 16 the number of threads to use
   ptr,   ; 17 Exception
-  i64    ; 18 the main thread
+  i64,   ; 18 the main thread
+  ptr,   ; 19 PyArray_NewCopy
+  ptr    ; 20 how many elements a view has, at least
 }
 @fw_facts = global %Facts zeroinitializer
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
@@ -74,6 +81,7 @@ declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare i32 @PyErr_GivenExceptionMatches(ptr, ptr)
+declare void @PyErr_Clear()
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare void @fw_drop(ptr)
@@ -378,6 +386,7 @@ define internal i1 @fits_one(ptr %argument, ptr %object) {
     i64 3, label %bool
     i64 4, label %object.itself
     i64 8, label %scalar
+    i64 9, label %array
   ]
 scalar:
   %class.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
@@ -396,10 +405,6 @@ array:
   br i1 %other, label %no, label %compare
 compare:
   %fields = call ptr @fields(ptr %values)
-  %flags.at = getelementptr %Array, ptr %fields, i64 0, i32 6
-  %flags = load i32, ptr %flags.at
-  %both = and i32 %flags, 257                  ; C-contiguous (1) and aligned (256)
-  %plain = icmp eq i32 %both, 257
   %dtype.at = getelementptr %Array, ptr %fields, i64 0, i32 5
   %dtype = load ptr, ptr %dtype.at
   %dtype.wanted.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
@@ -411,9 +416,21 @@ compare:
   %rank.wanted.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
   %rank.wanted = load i64, ptr %rank.wanted.at
   %of.rank = icmp eq i64 %rank, %rank.wanted
-  %two = and i1 %plain, %alike
-  %all = and i1 %two, %of.rank
-  br i1 %all, label %measure, label %no
+  %both = and i1 %alike, %of.rank
+  br i1 %both, label %choose, label %no
+choose:
+  %is.view = icmp eq i64 %what, 9
+  br i1 %is.view, label %view, label %whole
+view:
+  %readable = call i1 @has_layout(ptr %argument, ptr %fields)
+  ret i1 %readable
+whole:
+  %order = call i32 @order_of(ptr %fields)
+  %in.order = icmp eq i32 %order, 257
+  %large = call i1 @is_large(ptr %argument, ptr %fields)
+  %small = xor i1 %large, true
+  %can.be.given = or i1 %in.order, %small
+  br i1 %can.be.given, label %measure, label %no
 measure:
   %ones.at = getelementptr %Argument, ptr %argument, i64 0, i32 5
   %ones = load i64, ptr %ones.at
@@ -440,6 +457,27 @@ bool:
   ret i1 %is.bool
 no:
   ret i1 false
+}
+
+; The flags of an array that say whether it is C-contiguous (1) and aligned (256).
+define internal i32 @order_of(ptr %fields) {
+  %flags.at = getelementptr %Array, ptr %fields, i64 0, i32 6
+  %flags = load i32, ptr %flags.at
+  %order = and i32 %flags, 257
+  ret i32 %order
+}
+
+; Whether an array has as many elements as a view.
+define internal i1 @is_large(ptr %argument, ptr %fields) {
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %rank.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank = load i64, ptr %rank.at
+  %size = call i64 @times(i64 1, ptr %extents, i64 %rank)
+  %least.at = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 20)
+  %least = load i64, ptr %least.at
+  %large = icmp sge i64 %size, %least
+  ret i1 %large
 }
 
 ; Whether the axes with these bits have extent 1, and no others; -1: whatever they have.
@@ -474,6 +512,151 @@ define internal i1 @has_bit(i64 %ones, i64 %axis) {
   %bit = trunc i64 %shifted to i1
   %set = and i1 %known, %bit
   ret i1 %set
+}
+
+; Whether an array that is not C-contiguous is a view with the layout of an argument.
+define internal i1 @has_layout(ptr %argument, ptr %fields) {
+entry:
+  %layout = call ptr @layout_of(ptr %argument)
+  %count = load i64, ptr %layout
+  %apart.at = getelementptr i64, ptr %layout, i64 1
+  %apart = load i64, ptr %apart.at
+  %reverse.at = getelementptr i64, ptr %layout, i64 2
+  %reverse = load i64, ptr %reverse.at
+  %ones.at = getelementptr i64, ptr %layout, i64 3
+  %ones = load i64, ptr %ones.at
+  %rank.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank = load i64, ptr %rank.at
+  %bytes.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
+  %bytes = load i64, ptr %bytes.at
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %strides.at = getelementptr %Array, ptr %fields, i64 0, i32 3
+  %strides = load ptr, ptr %strides.at
+  %order = call i32 @order_of(ptr %fields)
+  %is.view = icmp eq i32 %order, 256
+  %large = call i1 @is_large(ptr %argument, ptr %fields)
+  %may = and i1 %is.view, %large
+  br i1 %may, label %next, label %no
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %fine ]
+  %moving = phi i64 [ 0, %entry ], [ %moving.next, %fine ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %look, label %compare
+look:
+  %extent.at = getelementptr i64, ptr %extents, i64 %i
+  %extent = load i64, ptr %extent.at
+  %is.one = icmp eq i64 %extent, 1
+  %should.be = call i1 @has_bit(i64 %ones, i64 %i)
+  %as.long = icmp eq i1 %is.one, %should.be
+  br i1 %as.long, label %ask, label %no
+ask:
+  br i1 %is.one, label %fine, label %move
+move:
+  %stride.at = getelementptr i64, ptr %strides, i64 %i
+  %stride = load i64, ptr %stride.at
+  %moves = icmp ne i64 %stride, 0
+  %back = icmp slt i64 %stride, 0
+  %should.go.back = call i1 @has_bit(i64 %reverse, i64 %i)
+  %same.way = icmp eq i1 %back, %should.go.back
+  %rest = srem i64 %stride, %bytes
+  %whole = icmp eq i64 %rest, 0
+  %good = and i1 %same.way, %whole
+  br i1 %good, label %fine, label %no
+fine:
+  %counts = phi i1 [ false, %ask ], [ %moves, %move ]
+  %step = zext i1 %counts to i64
+  %moving.next = add i64 %moving, %step
+  %i.next = add i64 %i, 1
+  br label %next
+compare:
+  %as.many = icmp eq i64 %moving, %count
+  br i1 %as.many, label %axis, label %no
+axis:
+  %k = phi i64 [ 0, %compare ], [ %k.next, %turn ]
+  %k.more = icmp slt i64 %k, %count
+  br i1 %k.more, label %turn, label %last
+turn:
+  %found = call i64 @memory_extent(ptr %argument, ptr %extents, ptr %strides, i64 %k)
+  %regular = icmp sge i64 %found, 0
+  %k.next = add i64 %k, 1
+  br i1 %regular, label %axis, label %no
+last:
+  %last.k = sub i64 %count, 1
+  %last.apart = call i64 @apart_along(ptr %argument, ptr %strides, i64 %last.k)
+  %as.close = icmp eq i64 %last.apart, %apart
+  ret i1 %as.close
+no:
+  ret i1 false
+}
+
+define internal ptr @layout_of(ptr %argument) {
+  %at = getelementptr %Argument, ptr %argument, i64 0, i32 5
+  %layout = load ptr, ptr %at
+  ret ptr %layout
+}
+
+; The number of a view's axis that moves in memory as the axis k of memory.
+define internal i64 @moving_axis(ptr %argument, i64 %k) {
+  %layout = call ptr @layout_of(ptr %argument)
+  %first = getelementptr i64, ptr %layout, i64 5
+  %at = getelementptr i64, ptr %first, i64 %k
+  %axis = load i64, ptr %at
+  ret i64 %axis
+}
+
+; The distance of elements along it, in elements.
+define internal i64 @apart_along(ptr %argument, ptr %strides, i64 %k) {
+  %axis = call i64 @moving_axis(ptr %argument, i64 %k)
+  %stride.at = getelementptr i64, ptr %strides, i64 %axis
+  %stride = load i64, ptr %stride.at
+  %length = call i64 @llvm.abs.i64(i64 %stride, i1 false)
+  %bytes.at = getelementptr %Argument, ptr %argument, i64 0, i32 3
+  %bytes = load i64, ptr %bytes.at
+  %apart = sdiv i64 %length, %bytes
+  ret i64 %apart
+}
+
+declare i64 @llvm.abs.i64(i64, i1)
+
+; The extent of the axis k of memory; -1 where the view is not regular, as `view_of` has it.
+define internal i64 @memory_extent(ptr %argument, ptr %extents, ptr %strides, i64 %k) {
+  %layout = call ptr @layout_of(ptr %argument)
+  %count = load i64, ptr %layout
+  %axis = call i64 @moving_axis(ptr %argument, i64 %k)
+  %extent.at = getelementptr i64, ptr %extents, i64 %axis
+  %extent = load i64, ptr %extent.at
+  %steps = sub i64 %extent, 1
+  %apart = call i64 @apart_along(ptr %argument, ptr %strides, i64 %k)
+  %moves = icmp ne i64 %apart, 0
+  br i1 %moves, label %choose, label %no
+choose:
+  %is.first = icmp eq i64 %k, 0
+  br i1 %is.first, label %first, label %inner
+first:
+  %alone = icmp eq i64 %count, 1
+  %reach = mul i64 %steps, %apart
+  %length = add i64 %reach, 1
+  %found = select i1 %alone, i64 %length, i64 %extent
+  ret i64 %found
+inner:
+  %k.before = sub i64 %k, 1
+  %before = call i64 @apart_along(ptr %argument, ptr %strides, i64 %k.before)
+  %k.next = add i64 %k, 1
+  %is.last = icmp eq i64 %k.next, %count
+  %unit = select i1 %is.last, i64 1, i64 %apart
+  %in.units = sdiv i64 %before, %unit
+  %rest = srem i64 %before, %unit
+  %step = sdiv i64 %apart, %unit
+  %last = mul i64 %steps, %step
+  %whole = icmp eq i64 %rest, 0
+  %inside = icmp slt i64 %last, %in.units
+  %regular = and i1 %whole, %inside
+  br i1 %regular, label %yes, label %no
+yes:
+  ret i64 %in.units
+no:
+  ret i64 -1
 }
 
 ; The class of an object, which is the word after its references.
@@ -603,7 +786,9 @@ look:
   %has.none = icmp ult i64 %above, 4            ; one object, and structures
   br i1 %has.none, label %filled, label %ask
 ask:
-  %is.array = icmp eq i64 %what, 0
+  %is.whole = icmp eq i64 %what, 0
+  %is.view = icmp eq i64 %what, 9
+  %is.array = or i1 %is.whole, %is.view
   br i1 %is.array, label %array, label %ask.more
 ask.more:
   %is.scalar = icmp eq i64 %what, 8
@@ -619,18 +804,25 @@ scalar:
   %after.scalar = getelementptr i64, ptr %slot, i64 1
   br label %filled.or.not
 array:
-  %values = call ptr @values_of(ptr %object)
-  call void @Py_IncRef(ptr %values)
+  %values = call ptr @values_to_give(ptr %object, i1 %is.view)
   %held.at = getelementptr ptr, ptr %held, i64 %i
   store ptr %values, ptr %held.at
+  %refused = icmp eq ptr %values, null
+  br i1 %refused, label %none, label %give
+give:
+  br i1 %is.view, label %view, label %whole
+view:
+  %after.view = call ptr @fill_view(ptr %argument, ptr %values, ptr %slot)
+  br label %filled.or.not
+whole:
   %after.array = call ptr @fill_array(ptr %argument, ptr %values, ptr %slot, i64 %rows, ptr %shape)
   br label %filled.or.not
 number:
   %after.number = call ptr @fill_number(i64 %what, ptr %object, ptr %slot)
   br label %filled.or.not
 filled.or.not:
-  %slot.next = phi ptr [ %after.array, %array ], [ %after.number, %number ],
-                        [ %after.scalar, %scalar ]
+  %slot.next = phi ptr [ %after.array, %whole ], [ %after.view, %view ],
+                        [ %after.number, %number ], [ %after.scalar, %scalar ]
   %misfit = icmp eq ptr %slot.next, null
   br i1 %misfit, label %none, label %filled
 filled:
@@ -666,6 +858,92 @@ bool:
   %is.true = icmp eq ptr %object, %true
   %bit = zext i1 %is.true to i64
   store i64 %bit, ptr %slot
+  ret ptr %after
+}
+
+; NumPy's array of an argument, to be held: a copy where a program cannot be given it as it is; null
+; where there is no memory for one.
+define internal ptr @values_to_give(ptr %object, i1 %is.view) {
+  %values = call ptr @values_of(ptr %object)
+  %fields = call ptr @fields(ptr %values)
+  %order = call i32 @order_of(ptr %fields)
+  %in.order = icmp eq i32 %order, 257
+  %as.it.is = or i1 %in.order, %is.view
+  br i1 %as.it.is, label %hold, label %copy
+hold:
+  call void @Py_IncRef(ptr %values)
+  ret ptr %values
+copy:
+  %new = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 19)
+  %copied = call ptr %new(ptr %values, i32 0)
+  %refused = icmp eq ptr %copied, null
+  br i1 %refused, label %clear, label %out
+clear:                                          ; Python's call raises it again
+  call void @PyErr_Clear()
+  br label %out
+out:
+  ret ptr %copied
+}
+
+; What a program takes for a view into slots: the extents that memory has not, memory's own, and
+; the address of memory's first element. The slot after them.
+define internal ptr @fill_view(ptr %argument, ptr %values, ptr %slot) {
+entry:
+  %fields = call ptr @fields(ptr %values)
+  %data = load i64, ptr %fields
+  %extents.at = getelementptr %Array, ptr %fields, i64 0, i32 2
+  %extents = load ptr, ptr %extents.at
+  %strides.at = getelementptr %Array, ptr %fields, i64 0, i32 3
+  %strides = load ptr, ptr %strides.at
+  %rank.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %rank = load i64, ptr %rank.at
+  %layout = call ptr @layout_of(ptr %argument)
+  %count = load i64, ptr %layout
+  %reverse.at = getelementptr i64, ptr %layout, i64 2
+  %reverse = load i64, ptr %reverse.at
+  %ones.at = getelementptr i64, ptr %layout, i64 3
+  %ones = load i64, ptr %ones.at
+  %own.at = getelementptr i64, ptr %layout, i64 4
+  %own = load i64, ptr %own.at
+  br label %axis
+axis:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %store ]
+  %at = phi ptr [ %slot, %entry ], [ %at.next, %store ]
+  %address = phi i64 [ %data, %entry ], [ %address.next, %store ]
+  %more = icmp slt i64 %i, %rank
+  br i1 %more, label %store, label %next
+store:                                          ; the next extent goes over one that is not given
+  %extent.at = getelementptr i64, ptr %extents, i64 %i
+  %extent = load i64, ptr %extent.at
+  store i64 %extent, ptr %at
+  %is.own = icmp eq i64 %i, %own
+  %is.one = call i1 @has_bit(i64 %ones, i64 %i)
+  %left.out = or i1 %is.own, %is.one
+  %slots = select i1 %left.out, i64 0, i64 1
+  %at.next = getelementptr i64, ptr %at, i64 %slots
+  %stride.at = getelementptr i64, ptr %strides, i64 %i
+  %stride = load i64, ptr %stride.at
+  %steps = sub i64 %extent, 1
+  %reach = mul i64 %steps, %stride
+  %back = call i1 @has_bit(i64 %reverse, i64 %i)
+  %down = select i1 %back, i64 %reach, i64 0
+  %address.next = add i64 %address, %down
+  %i.next = add i64 %i, 1
+  br label %axis
+next:
+  %k = phi i64 [ 0, %axis ], [ %k.next, %put ]
+  %to = phi ptr [ %at, %axis ], [ %to.next, %put ]
+  %k.more = icmp slt i64 %k, %count
+  br i1 %k.more, label %put, label %done
+put:
+  %own.extent = call i64 @memory_extent(ptr %argument, ptr %extents, ptr %strides, i64 %k)
+  store i64 %own.extent, ptr %to
+  %to.next = getelementptr i64, ptr %to, i64 1
+  %k.next = add i64 %k, 1
+  br label %next
+done:
+  store i64 %address, ptr %to
+  %after = getelementptr i64, ptr %to, i64 1
   ret ptr %after
 }
 

@@ -34,14 +34,16 @@ MOST_ARGUMENTS, MOST_SLOTS = 32, 256  # for which calls.ll has room
 AS_THEY_ARE, ROWS_SHAPED, ROWS = range(3)
 """How a program is given arrays of rank 2 and more: as they are, or all of one shape as rows, the
 result with their shape or as it is."""
-_ARRAY, _OBJECT, _TUPLE, _LIST, _STRUCTURE, _SCALAR = 0, 4, 5, 6, 7, 8
+_ARRAY, _OBJECT, _TUPLE, _LIST, _STRUCTURE, _SCALAR, _VIEW = 0, 4, 5, 6, 7, 8, 9
+LEAST = ctypes.c_int64(1 << 14)
+"""Elements of a view that is read where it is; a copy of fewer costs less than a new program."""
 MOST_PARTS = 4  # of a structure that is no tuple or list
 _NUMBERS = {
     float: (1, Param(f64, False)), int: (2, Param(i64, False)), bool: (3, Param(bool_, False)),
 }  # fmt: skip
 _KINDS = {"b": 1, "c": 2}
 _HEAD = object.__basicsize__
-_NEW_FROM_DESCR, _ARRAY_TYPE = 94, 2  # in NumPy's table of C functions
+_NEW_FROM_DESCR, _NEW_COPY, _ARRAY_TYPE = 94, 85, 2  # in NumPy's table of C functions
 _FASTCALL, _KEYWORDS = 0x80, 0x02
 
 
@@ -58,6 +60,8 @@ class Argument(NamedTuple):
     """How many of the next arguments a structure holds; -1 for none."""
     places: tuple[int, ...] = ()
     """Where in a structure its parts are, in bytes; empty for a tuple or list."""
+    layout: tuple[int, ...] = ()
+    """Of a view, whose memory is the value: its rank, then its layout as calls.ll has it."""
 
 
 class Signature(NamedTuple):
@@ -86,7 +90,7 @@ def signature(
     are_pairs = pairs or [False] * len(plan.results)
     dtypes = [*map(_result_dtype, plan.results, are_pairs)]
     kept: list[Any] = [program, *hidden, finish, *dtypes]
-    for value, name, is_fixed, ones, parts, places in args:
+    for value, name, is_fixed, ones, parts, places, layout in args:
         name = sys.intern(name)
         named, kind = id(name) if name else 0, 0
         if parts >= 0:
@@ -104,6 +108,12 @@ def signature(
             words += [_SCALAR, id(type(value)), 0, value.itemsize]
             params.append(Param(as_dtype(value.dtype), False))
             kind = _KINDS.get(value.dtype.kind, 0)
+        elif layout and _is_plain(value.dtype):
+            found = (ctypes.c_int64 * len(layout))(*layout)
+            words += [_VIEW, id(value.dtype), layout[0], value.itemsize]
+            params += _params_of_view(value, layout)
+            ones, kind = ctypes.addressof(found) + 8, _KINDS.get(value.dtype.kind, 0)
+            kept.append(found)
         elif type(value) is np.ndarray and _is_plain(value.dtype):
             words += [_ARRAY, id(value.dtype), value.ndim, value.itemsize]
             params += _params(value, rows, ones)
@@ -169,6 +179,13 @@ def _params(array: Values, rows: int, ones: int) -> list[Param]:
     return [*[extent] * axes, element]
 
 
+def _params_of_view(memory: Values, layout: tuple[int, ...]) -> list[Param]:
+    """What a program takes for a view: extents that memory has not, memory's own, and memory."""
+    rank, _, _, _, ones, own, *_ = layout
+    extents = rank - ones.bit_count() - (own >= 0) + memory.ndim
+    return [*[Param(i64, False)] * extents, Param(as_dtype(memory.dtype), True)]
+
+
 def _result_dtype(result: Result, is_pair: bool) -> np.dtype[Any]:
     """The dtype of a result's elements, of which two may be a complex number."""
     dtype = result.dtype.numpy
@@ -214,13 +231,16 @@ class _Facts(ctypes.Structure):
             "watchers", "traces", "float", "int", "true", "false", "not_here",
             "new_array", "nothing", "threads", "exception",
         )
-    ] + [("main_thread", ctypes.c_uint64)]  # fmt: skip
+    ] + [("main_thread", ctypes.c_uint64)] + [
+        (name, ctypes.c_void_p) for name in ("new_copy", "least")
+    ]  # fmt: skip
 
 
 def open_for(known: Known) -> bool:
     """Make such calls possible: whether they are."""
     if not _OPEN:
-        new_array, values_at = _new_array(), place_of(known.example.to_numpy(), known.example)
+        new_array = _numpys(_NEW_FROM_DESCR)
+        values_at = place_of(known.example.to_numpy(), known.example)
         is_known = (
             _HEAD == 16 and new_array and values_at and _are_fields_known() and _are_items_known()
         )
@@ -237,7 +257,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
         keep_for_ever(threads)
     else:
         threads = POOL.default_word
-    for each in known:
+    for each in (*known, LEAST):
         keep_for_ever(each)
     facts = _Facts.from_address(part(CALLS).address("fw_facts"))
     facts.ndarray, facts.host, facts.complex = id(np.ndarray), id(known.host), id(known.complex)
@@ -247,6 +267,7 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
     facts.float, facts.int, facts.true, facts.false = id(float), id(int), id(True), id(False)
     facts.not_here, facts.exception = id(NotImplemented), id(Exception)
     facts.new_array, facts.nothing = new_array, DATA_OF_NOTHING
+    facts.new_copy, facts.least = _numpys(_NEW_COPY), ctypes.addressof(LEAST)
     facts.threads = ctypes.addressof(threads)
 
     def note_main_thread() -> None:
@@ -324,10 +345,10 @@ def place_of(part: object, whole: object) -> int:
     return 0
 
 
-def _new_array() -> int:
-    """The address of PyArray_NewFromDescr, 0 where it is not found."""
+def _numpys(number: int) -> int:
+    """The address of a function of NumPy, 0 where it is not found."""
     table = (ctypes.c_void_p * 300).from_address(_get_pointer(multiarray._ARRAY_API, None))
-    return table[_NEW_FROM_DESCR] or 0 if table[_ARRAY_TYPE] == id(np.ndarray) else 0
+    return table[number] or 0 if table[_ARRAY_TYPE] == id(np.ndarray) else 0
 
 
 _OPEN: list[bool] = []

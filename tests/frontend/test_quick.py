@@ -2,7 +2,6 @@
 
 import sys
 from collections import OrderedDict
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.base.records import replace
 from flatweave.frontend.call import direct, eager
-from flatweave.frontend.call.eager import evaluate
-from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.values.tree import flatten, map_leaves
 from flatweave.runtime.cpu import address_of, stated_address
 
@@ -68,22 +64,7 @@ def test_calls_with_views_are_made_as_with_their_copies():
     for view in (image[:, ::2], image.T, image[::-1], backwards):
         for call in (twice, lambda x: twice(x, by=3), fw.flip, lambda x: fw.sum(x, axis=-1)):
             np.testing.assert_array_equal(both(lambda c=call, x=view: c(x)), call(view.copy()))
-        assert direct.copied((1, view), "cpu")[1].flags.c_contiguous
-    assert direct.copied((1, image, image[:0, ::2]), "cpu") is None
     assert twice._direct.call(image) is not NotImplemented
-
-
-def test_a_program_that_runs_in_vain_for_copies_of_views_is_given_up():
-    """As for arrays that are contiguous."""
-    refused = []
-
-    def call(given):
-        return 7 if given.flags.c_contiguous else NotImplemented
-
-    in_vain = SimpleNamespace(call=call, refuse=refused.append, enter=lambda *_: None)
-    found = evaluate(replace(OPERATIONS[fw.flip], direct=in_vain), (XS[::2],), {})
-    np.testing.assert_array_equal(found, XS[::2][::-1])
-    assert refused == [7]
 
 
 def test_complex_arrays_are_found():

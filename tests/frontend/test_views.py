@@ -12,8 +12,8 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.frontend.call import direct
 from flatweave.frontend.call.signature import plain
-from flatweave.frontend.trace import trace
 from flatweave.frontend.trace.trace import Layout, View, view_of
+from flatweave.runtime import calls
 
 MATRIX = np.arange(35.0).reshape(5, 7)
 BLOCK = np.arange(60.0).reshape(3, 4, 5)
@@ -62,7 +62,7 @@ PROGRAMS = [
 @pytest.fixture(autouse=True)
 def small_views(monkeypatch):
     """Views of any size are read where they are."""
-    monkeypatch.setattr(trace, "LEAST", 1)
+    monkeypatch.setattr(calls.LEAST, "value", 1)
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -242,9 +242,9 @@ GUARDED = """
 import ctypes, mmap
 import numpy as np
 import flatweave as fw
-from flatweave.frontend.trace import trace
+from flatweave.runtime.calls import LEAST
 
-trace.LEAST = 1
+LEAST.value = 1
 PAGE = mmap.PAGESIZE
 c = ctypes.CDLL(None)
 held = []

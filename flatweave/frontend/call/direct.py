@@ -79,14 +79,13 @@ class DirectCalls:
     def __init__(self) -> None:
         self.forget()
 
-    def enter(self, arguments: Sequence[Argument], run: Any) -> None:
-        """Let machine code call what `run` calls for arguments like these, if it can."""
+    def enter(self, arguments: Sequence[Argument], run: Any, target: str) -> None:
+        """Let machine code call what `run` calls for arguments like these on a target, if it can.
+        """
         if not arguments or len(self._signatures) >= MOST or not is_for_all():
             return
         given = len(arguments)
-        arguments = expanded(arguments)
-        if any(type(x) is NDARRAY and not x.flags.c_contiguous for x, *_ in arguments):
-            return
+        arguments = [_as_read(each, target) for each in expanded(arguments)]
         direct: Direct | None = run.direct(arguments) if hasattr(run, "direct") else None
         if not arguments and hasattr(run, "refuse"):
             run.refuse()
@@ -101,7 +100,7 @@ class DirectCalls:
             return
         ones = direct.ones or [-1] * len(arguments)
         plain = [
-            each._replace(value=values_of(each.value), ones=bits)
+            each._replace(ones=bits)
             for each, bits in zip(arguments, ones, strict=True)
         ]
         pairs: list[bool] = []
@@ -164,6 +163,17 @@ def expanded(arguments: Sequence[Argument]) -> list[Argument]:
     return found
 
 
+def _as_read(argument: Argument, target: str) -> Argument:
+    """An argument with the array of NumPy that a program is given, that of its memory for a view.
+    """
+    values = values_of(argument.value)
+    is_array = type(values) is NDARRAY and not argument.is_fixed
+    view = in_place(values, target) if is_array else None
+    if view is None:
+        return argument._replace(value=values)
+    return argument._replace(value=view.memory, layout=view.layout.words)
+
+
 def _places(cls: type) -> tuple[int, ...] | None:
     """Where the objects of a class of ours hold their parts; None where that is not known."""
     if cls not in _PLACES:
@@ -199,14 +209,14 @@ CONSTANT_FUNCTIONS: set[Callable[..., Any]] = {
 
 
 def _key(argument: Argument) -> Hashable:
-    value, name, is_fixed, _, parts, _ = argument
+    value, name, is_fixed, _, parts, _, layout = argument
     if parts >= 0:
         return name, type(value), parts
     if is_fixed:
         return name, type(value), value, is_fixed
-    values = values_of(value)
-    is_array = type(values) is np.ndarray
-    return name, values.dtype if is_array else type(values), values.ndim if is_array else 0
+    if type(value) is not np.ndarray:
+        return name, type(value), 0
+    return name, value.dtype, layout or value.ndim
 
 
 def _without_pairs(tree: Tree, pairs: list[bool]) -> Tree:
@@ -277,8 +287,9 @@ class Known:
 def quick(
     args: Iterable[Any], key: list[Any], flat: list[Any], parts: Parts = parts_of, target: str = ""
 ) -> bool:
-    """Fill key and flat arguments when all are plain arrays, views that the target reads where they
-    are, numbers and structures whose contents `parts` gives, else give False."""
+    """Fill key and flat arguments when all are plain arrays, numbers and structures whose contents
+    `parts` gives, else give False. Arrays that are not contiguous are views or copies; without a
+    target they are not plain."""
     for arg in args:
         cls = type(arg)
         if cls is HostArray or cls is HostComplex:
@@ -301,12 +312,14 @@ def quick(
             flags = arg.flags
             if not (flags.c_contiguous and flags.aligned):
                 view = in_place(arg, target)
-                if view is None:
+                if view is None and not target:
                     return False
-                key.append(view.dtype)
-                key.append(view.layout)
-                flat += view.flat
-                continue
+                if view is not None:
+                    key.append(view.dtype)
+                    key.append(view.layout)
+                    flat += view.flat
+                    continue
+                arg = np.array(arg, order="C")
         shape, dtype = arg.shape, arg.dtype
         key.append(dtype)
         key.append(len(shape))
@@ -326,21 +339,6 @@ def in_place(values: np.ndarray[Any, Any], target: str) -> View | None:
     where it is copied."""
     reads = target == "cpu" and not config.debug and PLACE.get() is None
     return view_of(values) if reads else None
-
-
-def copied(args: tuple[Any, ...], target: str) -> tuple[Any, ...] | None:
-    """The arguments with copies of arrays that are neither contiguous nor read in place; None
-    where all are."""
-    others = [
-        type(arg) is NDARRAY and not arg.flags.c_contiguous and in_place(arg, target) is None
-        for arg in args
-    ]
-    if not any(others):
-        return None
-    return tuple(
-        np.array(arg, order="C") if is_other else arg
-        for arg, is_other in zip(args, others, strict=True)
-    )
 
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:

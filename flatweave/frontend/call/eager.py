@@ -31,7 +31,6 @@ from flatweave.frontend.call.direct import (
     HIGH,
     LOW,
     Known,
-    copied,
     is_constant,
     is_for_all,
     keep,
@@ -248,19 +247,14 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [known]
     given: list[Any] = []
-    if in_memory := shared_ranks.as_in_memory(known, args, kwargs):
-        with contextlib.suppress(UserError):  # which tells of the array as it is, below
-            return _directly(known, *in_memory)
     is_short = not kwargs and len(args) <= known.values
     is_quick = is_short and quick(args, key, given, node_parts, config.target)
-    if not is_quick and (whole := copied(args, config.target)):
-        return _directly(known, whole, kwargs)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
         result = found(given)
         if may_enter(found):
-            known.direct.enter([Argument(arg) for arg in args], found)
+            known.direct.enter([Argument(arg) for arg in args], found, config.target)
         return result
     fewer = shared_ranks.of_fewer_axes(known, args, kwargs)
     if fewer is not None:
@@ -273,24 +267,13 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 entry, *_ = _entry(known, fewer.args, fewer.kwargs)
                 call = OperationCall(known, args, kwargs)
                 in_rows = shared_ranks.InRows(entry, fewer.rows)
-                known.direct.enter(call.arguments(args, kwargs), in_rows)
+                known.direct.enter(call.arguments(args, kwargs), in_rows, config.target)
             return result
     entry, flat, arguments = _entry(known, args, kwargs)
     if is_quick:
         put(table, signature, entry)
     result = entry(flat)
-    known.direct.enter(arguments, entry)
-    return result
-
-
-def _directly(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result for contiguous arrays, by machine code if it knows such calls."""
-    tried = known.direct.call(*args, **kwargs)
-    if tried is not NotImplemented and type(tried) is not int:
-        return tried
-    result = _evaluate(known, args, kwargs)
-    if type(tried) is int:
-        known.direct.refuse(tried)
+    known.direct.enter(arguments, entry, config.target)
     return result
 
 

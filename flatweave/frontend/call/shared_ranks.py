@@ -4,11 +4,8 @@
     fw.sum(xs)          over all elements                                 as of [12]
     xs.sum(axis=-1)     along the last axis of [2, 3, 4]                  as of [6, 4]
 
-An array is C-contiguous when a program gets it, so that fewer axes are a view of it. A transpose
-is copied for that, but not for a reduction, which goes over its axes in the order of memory:
-
-    fw.sum(m.T)                             is fw.sum(m)
-    m.T.max(axis=0)                         is m.max(axis=1)
+An array is C-contiguous when such a program gets it, so that fewer axes are a view of it. Other
+programs, of the rank of their arguments, read views in place.
 """
 
 from __future__ import annotations
@@ -18,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.frontend.call.compiled import Entry
-from flatweave.frontend.call.direct import Direct, values_of
+from flatweave.frontend.call.direct import Direct, in_place, values_of
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.elsewhere import DeviceArray, shaped
@@ -31,7 +29,6 @@ from flatweave.runtime.devices.arrays import ARRAYS
 Values = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[list[Any]], Any]
 _NO_ARRAYS = (int, float, np.generic, np.dtype, DType, type)
-_POSITIONS = frozenset({"argmin", "argmax"})  # over all axes: in row-major order
 
 
 class Fewer(NamedTuple):
@@ -96,32 +93,14 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
 
 
 def _array(value: Any) -> Values | DeviceArray | None:
-    """An argument's array, if it is a contiguous one of NumPy or of ours."""
+    """An argument's array, if it is one of NumPy or of ours that is not read as a view."""
     if type(value) is HostArray:
         return value._values
     if type(value) is DeviceArray:
         return value
     if type(value) is not np.ndarray or value.dtype.kind == "c":
         return None
-    return value if value.flags.c_contiguous else None
-
-
-def as_in_memory(
-    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The call with the axes of its array in the order of memory, for a reduction of a transpose
-    or a reversed array; None where that is not contiguous or gives another result."""
-    if not known.is_reduction or len(args) != 1 or not kwargs.keys() <= {"axis", "dtype"}:
-        return None
-    (xs,), axis = args, kwargs.get("axis")
-    if type(xs) is not np.ndarray or xs.flags.c_contiguous or not xs.flags.aligned:
-        return None
-    if axis is None and known.name not in _POSITIONS:
-        xs = xs[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in xs.strides)]
-        xs = xs.transpose(np.argsort([-stride for stride in xs.strides], kind="stable"))
-    elif type(axis) is int and xs.ndim == 2 and -2 <= axis < 2:
-        xs, kwargs = xs.T, {**kwargs, "axis": 1 - axis % 2}
-    return ((xs,), kwargs) if xs.flags.c_contiguous else None
+    return value if in_place(value, config.target) is None else None
 
 
 class InRows(NamedTuple):

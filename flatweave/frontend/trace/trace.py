@@ -44,6 +44,7 @@ from flatweave.frontend.values.number_formats import (
 from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
+from flatweave.runtime.calls import LEAST
 from flatweave.runtime.cpu import Memory, address_of
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var, array_type
@@ -155,8 +156,6 @@ Values = np.ndarray[Any, np.dtype[Any]]
 # Its last row may end where the view does: only elements of the view are read.
 
 
-LEAST = 1 << 16
-"""Elements of a view; a copy of fewer takes less time than the call of another program."""
 MOST_APART = 2
 """The greatest distance of elements along the last axis: with a greater one, a copy reads each line
 of the cache once."""
@@ -177,6 +176,13 @@ class Layout(NamedTuple):
     def own(self) -> int | None:
         """The axis whose extent is that of memory's first axis."""
         return None if len(self.order) == 1 and self.apart > 1 else self.order[0]
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The rank, then the layout as machine code knows it (runtime/calls.ll)."""
+        reverse, ones = (sum(1 << axis for axis in axes) for axes in (self.reverse, self.ones))
+        own = -1 if self.own is None else self.own
+        return self.rank, len(self.order), self.apart, reverse, ones, own, *self.order
 
 
 @record
@@ -204,7 +210,7 @@ class View:
 def view_of(values: Values) -> View | None:
     """An array that is not contiguous as a view; None where it is, or had better be copied."""
     dtype, shape, size = values.dtype, values.shape, values.itemsize
-    if values.flags.c_contiguous or not values.flags.aligned or values.size < LEAST:
+    if values.flags.c_contiguous or not values.flags.aligned or values.size < LEAST.value:
         return None
     if dtype.kind in "cV" or not is_native(dtype):
         return None
