@@ -66,12 +66,15 @@ address_of = _read_address if _is_there() else stated_address
 
 
 class Memory:
-    """Elements at an address, of which NumPy makes an array; keeps the owner of the memory."""
+    """Elements at an address, of which NumPy makes an array, read-only where nobody writes to them;
+    keeps the owner of the memory."""
 
-    def __init__(self, address: int, dtype: Any, shape: tuple[int, ...], owner: Any) -> None:
+    def __init__(
+        self, address: int, dtype: Any, shape: tuple[int, ...], owner: Any, is_frozen: bool = True
+    ) -> None:
         self.owner = owner
         self.__array_interface__ = {
-            "data": (address, True), "shape": shape, "typestr": dtype.str, "version": 3,
+            "data": (address, is_frozen), "shape": shape, "typestr": dtype.str, "version": 3,
         }  # fmt: skip
 
 
@@ -114,8 +117,6 @@ def shared(array: Values) -> Values:
     return np.asarray(array.data.toreadonly())
 
 
-# A compiled program on the CPU: arguments into slots, one call, results out of slots.
-#
 # A Python function that the program calls gets views of the operands. One that outlives the call
 # keeps its memory alive.
 #

@@ -14,6 +14,7 @@ from flatweave.frontend.call import direct
 from flatweave.frontend.call.signature import plain
 from flatweave.frontend.trace.trace import Layout, View, view_of
 from flatweave.runtime import calls
+from flatweave.runtime.cpu import is_frozen
 
 MATRIX = np.arange(35.0).reshape(5, 7)
 BLOCK = np.arange(60.0).reshape(3, 4, 5)
@@ -127,6 +128,18 @@ def test_what_no_program_knows_is_refused():
     """With the name of the argument."""
     with pytest.raises(DTypeError, match="^x .argument 1 of <lambda>. has dtype"):
         fw.jit(lambda x: x, target="cpu")(MATRIX.astype(np.longdouble).T)
+
+
+def test_results_that_are_the_memory_of_a_view_are_copied():
+    """Unless nobody writes to it."""
+    x = MATRIX.copy().T
+    found = fw.jit(lambda x: (fw.transpose(x), x), target="cpu")(x)
+    x[:] = -1
+    np.testing.assert_array_equal(found[0], MATRIX)
+    assert not is_frozen(view_of(x).memory)
+    x.base.setflags(write=False)
+    x.setflags(write=False)
+    assert is_frozen(view_of(x).memory)
 
 
 def test_nothing_is_copied_nor_traced_again():

@@ -45,7 +45,7 @@ from flatweave.frontend.values.scope import Scope, Trace, current, entered
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 from flatweave.ops import Generate, Index, Weave
 from flatweave.runtime.calls import LEAST
-from flatweave.runtime.cpu import Memory, address_of
+from flatweave.runtime.cpu import Memory, address_of, is_frozen
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var, array_type
 
@@ -231,7 +231,7 @@ def view_of(values: Values) -> View | None:
         extents.append(extent)
     reverse = tuple(axis for axis in moving if strides[axis] < 0)
     lowest = address_of(values) + sum((shape[axis] - 1) * strides[axis] for axis in reverse)
-    memory = np.asarray(Memory(lowest, dtype, tuple(extents), values))
+    memory = np.asarray(Memory(lowest, dtype, tuple(extents), values, is_frozen(values)))
     ones = tuple(axis for axis, n in enumerate(shape) if n == 1)
     return View(memory, shape, Layout(len(shape), tuple(order), apart[-1], reverse, ones))
 
