@@ -13,7 +13,7 @@ What people ask of such a program, its texts and notes, the compiler is imported
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flatweave.array_ir.syntax import Program, print_program
 from flatweave.base.config import config
@@ -37,6 +37,8 @@ ENTRY = "fw_main"
 _DTYPES = {dtype.name: dtype for dtype in DTYPES}
 MakeGroup = Callable[[Sequence[str]], CompiledGroup]
 Content = tuple[Any, ...]  # numbers, texts, bytes and tuples of them
+DAMAGED = (Unfit, ValueError, KeyError, TypeError, IndexError, AttributeError)
+T = TypeVar("T")
 
 
 def build(program: Program, target: str, checks: bool, schedule: Schedule) -> Any:
@@ -96,12 +98,7 @@ class Kept:
         """Keep a program that was compiled, and each group of its kernels as it is made."""
         plan, table = program.plan, program.native.table
         try:
-            content = (
-                cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
-                tuple((result.dtype.name, result.extents) for result in plan.results),
-                table.groups, self.plain_sites(plan), plain_image(program.native.code),
-                plain_calls(plan),
-            )  # fmt: skip
+            content = cpu, self.plain_plan(plan), table.groups, plain_image(program.native.code)
         except Unfit:
             return
         put(self.name, content)
@@ -120,6 +117,14 @@ class Kept:
             return
         put(self.group_name(names), content)
 
+    def plain_plan(self, plan: Plan) -> Content:
+        """All that a call must know."""
+        return (
+            tuple((param.dtype.name, param.is_array) for param in plan.params),
+            tuple((result.dtype.name, result.extents) for result in plan.results),
+            self.plain_sites(plan), plain_calls(plan),
+        )  # fmt: skip
+
     def plain_sites(self, plan: Plan) -> Content:
         """Sites, with the number of a let for its line."""
         numbers = {id(line): number for number, line in enumerate(self.lines)}
@@ -135,42 +140,38 @@ class Kept:
 
     def recalled(self, compiled: Callable[[], Any]) -> Recalled | None:
         """The program, if it is there; `compiled` makes it anew."""
-        content = get(self.name)
-        if content is None:
-            return None
-        try:
-            cpu, params, results, groups, sites, image, calls = content
-            plan = Plan(
-                tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
-                tuple(Result(_DTYPES[name], extents) for name, extents in results),
-                dict(self.sites(sites)), calls_of(calls),
-            )
-            code = _mapped(image, [ENTRY])
+        def read(content: Content) -> Recalled:
+            cpu, parts, groups, image = content
+            plan, code = self.plan_of(parts), _mapped(image, [ENTRY])
             return Recalled(
                 self, cpu, plan,
                 lambda make: OnCpu(CpuProgram(code, plan, KernelTable(groups, make))), compiled,
             )  # fmt: skip
-        except (Unfit, ValueError, KeyError, TypeError, IndexError):
-            process_cache().drop(self.name)
-            return None
+
+        return recalled(self.name, read)
 
     def recalled_group(self, plan: Plan, names: Sequence[str]) -> CompiledGroup | None:
         """Kernels that are made together, if they are there."""
-        content = get(self.group_name(names))
-        if content is None:
-            return None
-        try:
+        def read(content: Content) -> CompiledGroup:
             symbols, sites, images = content
             wanted = [[name for code, name in symbols if code == n] for n in range(len(images))]
             codes = [_mapped(image, of) for image, of in zip(images, wanted, strict=True)]
             add_sites(plan, self.sites(sites))
             return [(codes[number], symbol) for number, symbol in symbols]
-        except (Unfit, ValueError, KeyError, TypeError, IndexError):
-            process_cache().drop(self.group_name(names))
-            return None
+
+        return recalled(self.group_name(names), read)
 
     def group_name(self, names: Sequence[str]) -> str:
         return name_on_disk("group", self.name, *names)
+
+    def plan_of(self, content: Content) -> Plan:
+        """The plan as it was."""
+        params, results, sites, calls = content
+        return Plan(
+            tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
+            tuple(Result(_DTYPES[name], extents) for name, extents in results),
+            dict(self.sites(sites)), calls_of(calls),
+        )  # fmt: skip
 
     def sites(self, content: Content) -> Mapping[int, Site]:
         lines = [*self.lines, None]
@@ -284,10 +285,13 @@ def put(name: str, content: Content) -> None:
         process_cache().put(name, to_bytes(content))
 
 
-def get(name: str) -> Content | None:
+def recalled(name: str, read: Callable[[Any], T]) -> T | None:
+    """What `read` makes of what was stored; None where nothing was, or no longer anything whole."""
     found = process_cache().get(name)
+    if found is None:
+        return None
     try:
-        content = None if found is None else from_bytes(found)
-    except Unfit:
-        content = ()
-    return content if content is None or isinstance(content, tuple) else ()
+        return read(from_bytes(found))
+    except DAMAGED:
+        process_cache().drop(name)
+        return None

@@ -14,15 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DTYPES
-from flatweave.base.plan import Param, Plan, Result
+from flatweave.base.plan import Plan
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.host import parts_of
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.units import parse_unit, print_unit
 from flatweave.on_machines import OnDevice
-from flatweave.recall import Kept, Recalled, add_sites, calls_of, get, plain_calls, put
-from flatweave.runtime.cache import process_cache
+from flatweave.recall import Content, Kept, Recalled, add_sites, put, recalled
 from flatweave.runtime.devices.cuda import device as cuda_device
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.launches import Fits, Kernels, Launchable
@@ -31,8 +29,6 @@ from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.image import Unfit
 
 FIND = {"cuda": cuda_device, "opencl": opencl_device}
-_DTYPES = {dtype.name: dtype for dtype in DTYPES}
-DAMAGED = (Unfit, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
 def build(program: Program, target: str, choices: str, compiled: Callable[[], Any]) -> Any:
@@ -58,11 +54,7 @@ class KeptOnDevice(Kept):
         """Keep a program that was compiled, and each group of its kernels as it is made."""
         plan = runnable.plan
         try:
-            content = (
-                tuple((param.dtype.name, param.is_array) for param in plan.params),
-                tuple((result.dtype.name, result.extents) for result in plan.results),
-                print_unit(Unit(unit.host, ())), self.plain_sites(plan), plain_calls(plan),
-            )  # fmt: skip
+            content = print_unit(Unit(unit.host, ())), self.plain_plan(plan)
         except Unfit:
             return
         put(self.name, content)
@@ -88,29 +80,17 @@ class KeptOnDevice(Kept):
         self, find: Callable[[], Device], compiled: Callable[[], Any]
     ) -> RecalledOnDevice | None:
         """The program, if it is there; `compiled` makes it anew."""
-        content = get(self.name)
-        if content is None:
-            return None
-        try:
-            params, results, host, sites, calls = content
-            plan = Plan(
-                tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
-                tuple(Result(_DTYPES[name], extents) for name, extents in results),
-                dict(self.sites(sites)), calls_of(calls),
-            )
-            return RecalledOnDevice(self, find, plan, parse_unit(host), compiled)
-        except DAMAGED:
-            process_cache().drop(self.name)
-            return None
+        def read(content: Content) -> RecalledOnDevice:
+            host, plan = content
+            return RecalledOnDevice(self, find, self.plan_of(plan), parse_unit(host), compiled)
+
+        return recalled(self.name, read)
 
     def recalled_kernels(
         self, plan: Plan, names: Sequence[str], device: Device
     ) -> dict[str, Launchable] | None:
         """Kernels that are made together, if they are there."""
-        content = get(self.group_name(names))
-        if content is None:
-            return None
-        try:
+        def read(content: Content) -> dict[str, Launchable]:
             kernels, sites = content
             found = {
                 name: Launchable(
@@ -120,9 +100,8 @@ class KeptOnDevice(Kept):
             }
             add_sites(plan, self.sites(sites))
             return found
-        except DAMAGED:
-            process_cache().drop(self.group_name(names))
-            return None
+
+        return recalled(self.group_name(names), read)
 
 
 class RecalledOnDevice(Recalled):

@@ -31,8 +31,7 @@ XS = np.sin(np.arange(1025.0))
 def folder(monkeypatch, tmp_path):
     """A cache of this test's own, in which everything is kept."""
     kept = DiskCache(tmp_path, 1 << 28)
-    for module in (recall, recall_on_devices):
-        monkeypatch.setattr(module, "process_cache", lambda: kept)
+    monkeypatch.setattr(recall, "process_cache", lambda: kept)
     monkeypatch.setattr(eager, "COMPILER", [recall.build])
     with config.scoped(verify=False, no_cache=False):
         yield tmp_path
