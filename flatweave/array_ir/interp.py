@@ -24,10 +24,10 @@ from flatweave.base.errors import CompilerBug, UserError
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.scalar.function import evaluate_cast
-from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
+from flatweave.terms.batch import Env, Reader, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import lambdas_in
+from flatweave.terms.traverse import lambdas_in, scalars_only
 
 _CONTROL = (If, While, For)
 
@@ -53,7 +53,7 @@ def _argument(param: Var, arg: Any) -> Value:
     return value
 
 
-class Interp:
+class Interp(Reader):
     """Runs lambdas; what `evaluate` of an op may ask for."""
 
     def __init__(self) -> None:
@@ -61,16 +61,6 @@ class Interp:
         self.where: Location | None = None  # the line of the let at hand
 
     # -- lambdas ----------------------------------------------------------------------------------
-
-    def atom(self, env: Env, atom: Atom) -> Value:
-        """The value of an atom."""
-        if isinstance(atom, Const):
-            return np.asarray(atom.value, atom.dtype.numpy)
-        return env[atom]
-
-    def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
-        """The values of several atoms."""
-        return tuple([self.atom(env, atom) for atom in atoms])
 
     def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
         """The values of several scalars, each as one value for every element of the batch."""
@@ -215,14 +205,14 @@ class Interp:
     def is_batched(self, fn: Lambda) -> bool:
         """Whether a lambda is scalar work only, so that it can run on a whole batch."""
         if fn not in self._batched:
-            self._batched[fn] = _all_scalar(fn.params) and all(map(self._is_scalar, fn.lets))
+            self._batched[fn] = scalars_only(fn.params) and all(map(self._is_scalar, fn.lets))
         return self._batched[fn]
 
     def _is_scalar(self, let: Let) -> bool:
         op = let.op
         if isinstance(op, Apply | Cast):
             return True
-        if not _all_scalar(let.vars):
+        if not scalars_only(let.vars):
             return False
         control = isinstance(op, _CONTROL) or getattr(op, "batched", False)
         return control and all(map(self.is_batched, lambdas_in(op)))
@@ -268,5 +258,3 @@ class Interp:
         return np.empty((0, *shape), result.type.dtype.numpy)
 
 
-def _all_scalar(variables: Sequence[Var]) -> bool:
-    return all(isinstance(var.type, DType) for var in variables)

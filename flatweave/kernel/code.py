@@ -29,7 +29,7 @@ from flatweave.lower.machine import Machine
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, Apply, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import Substitution, free_vars, walk_lets, with_bodies, with_lets
 
 # Where a kernel's code goes while it is traced: the level it is for, and the user's line.
 #
@@ -299,8 +299,8 @@ def simplest(value: Any) -> Extent:
 
 def launch(made: KernelTrace, count: Atom, fn: Lambda) -> None:
     """Run `fn(block)` for each block below `count`: what it reads of the host is passed to it."""
-    number = len(made.kernels)
-    said = name_in_text(made.name)
+    number = len(made.kernels)  # names in C have no other letters, as `<lambda>` does
+    said = re.sub(r"\W+", "_", made.name, flags=re.ASCII).strip("_") or "kernel"
     name = f"{said}_{number}" if number else said
     read = tuple(free_vars(fn))
     fresh = Substitution(fresh=lambda var, type_: made.root.builder.var(var.name, type_))
@@ -310,12 +310,6 @@ def launch(made: KernelTrace, count: Atom, fn: Lambda) -> None:
     body = Lambda((), (Let((block,), BlockIndex(), made.where), *fn.lets), ())
     made.kernels.append(Kernel(name, params, fresh.function(body)))
     here().emit(Launch(name, count, read))
-
-
-def name_in_text(name: str) -> str:
-    """A function's name in C: `lambda` for `<lambda>`, since names have no other letters.
-    """
-    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "kernel"
 
 
 # The end of a kernel's host code: memory that is not a result is freed after its last read.
@@ -349,8 +343,7 @@ def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:
     """Code of the host that frees each of these buffers that it allocates after the last use; in a
     loop, in the body of each iteration."""
     inner = [
-        replace(let, op=map_field(let.op, lambda atom: atom, lambda fn: _body(fn, buffers)))
-        for let in lets
+        with_bodies(let, lambda fn: with_lets(fn, _freeing(fn.lets, buffers))) for let in lets
     ]
     own = {var for let in lets for var in let.vars if var in buffers}
     last = {
@@ -362,10 +355,6 @@ def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:
         freed.append(let)
         freed += [Let((), Free(var), let.where) for var in last if last[var] == number]
     return freed
-
-
-def _body(fn: Lambda, buffers: set[Var]) -> Lambda:
-    return replace(fn, lets=tuple(_freeing(fn.lets, buffers)))
 
 
 def _only_kernel_code(made: KernelTrace) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.records import replace
+from flatweave.base.records import record
 from flatweave.kernel_ir import IN_LANES, LEVEL_NAMES, Action, KernelOp
 from flatweave.kernel_ir.syntax import Shared
 from flatweave.terms.syntax import (
@@ -21,7 +21,7 @@ from flatweave.terms.syntax import (
     types_misfit,
     types_of,
 )
-from flatweave.terms.traverse import map_field, walk_lets
+from flatweave.terms.traverse import walk_lets, with_bodies, with_lets
 
 # The levels of a machine: thread < warp < block < grid; what runs at each, and whose memory it
 # is.
@@ -152,13 +152,12 @@ MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {
 # tries one that combines a value of each block, in the order of the blocks.
 
 
-@op
-class ReduceAll(Action):
+@record
+class OfAll(Action):
     """Combines `element(i)` for i below `count`, in rows of `row` neighbours, by an associative
-    `fn`; a thread runs `body(r, value)` for each row r.
+    `fn`, whose value of no elements is `neutral`; `body` is what a thread does with a result.
 
-    Each thread takes up to `each` elements; for 0 the machine decides. With `any_order` the
-    operator commutes. `neutral` is the value of no elements.
+    Each thread takes up to `each` elements; for 0 the machine decides.
     """
 
     fn: Lambda
@@ -168,48 +167,38 @@ class ReduceAll(Action):
     element: Lambda
     body: Lambda
     each: int = 1
-    any_order: bool = False
     stands = frozenset({"block"})
 
     def misfits(self) -> Iterator[str]:
-        return _misfits(self)
+        types = types_of(self.neutral)
+        yield from operator_misfits(self.fn, types)
+        yield from function_misfits("the element", self.element, (i64,), types)
+        yield from function_misfits("the body", self.body, (i64, *types), ())
+        if self.count < 0 or self.row < 1 or self.count % self.row:
+            yield f"{self.count} elements are no whole rows of {self.row}"
+        if self.each < 0:
+            yield f"each thread takes {self.each} elements"
 
 
 @op
-class ScanAll(Action):
-    """All prefixes of `element(i)` for i below `count`, in rows of `row` neighbours, by an
-    associative `fn`; a thread runs `body(i, prefix)` for each i.
+class ReduceAll(OfAll):
+    """A thread runs `body(r, value)` for each row r; with `any_order` the operator commutes."""
 
-    Each thread takes up to `each` elements; for 0 the machine decides. With
-    `exclusive` a prefix ends before its element. Where `before` is given, each row goes on from it.
-    """
+    any_order: bool = False
 
-    fn: Lambda
-    neutral: tuple[Atom, ...]
-    count: int
-    row: int
-    element: Lambda
-    body: Lambda
-    each: int = 1
+
+@op
+class ScanAll(OfAll):
+    """A thread runs `body(i, prefix)` for each i; with `exclusive` a prefix ends before its
+    element. Where `before` is given, each row goes on from it."""
+
     exclusive: bool = False
     before: tuple[Atom, ...] = ()
-    stands = frozenset({"block"})
 
     def misfits(self) -> Iterator[str]:
-        yield from _misfits(self)
+        yield from OfAll.misfits(self)
         if self.before:
             yield from types_misfit("what stands before", self.before, types_of(self.neutral))
-
-
-def _misfits(op: ReduceAll | ScanAll) -> Iterator[str]:
-    types = types_of(op.neutral)
-    yield from operator_misfits(op.fn, types)
-    yield from function_misfits("the element", op.element, (i64,), types)
-    yield from function_misfits("the body", op.body, (i64, *types), ())
-    if op.count < 0 or op.row < 1 or op.count % op.row:
-        yield f"{op.count} elements are no whole rows of {op.row}"
-    if op.each < 0:
-        yield f"each thread takes {op.each} elements"
 
 
 @op
@@ -256,10 +245,5 @@ def tries_in(fn: Lambda) -> list[Let]:
 
 def without_tries(fn: Lambda) -> Lambda:
     """A body without them."""
-    return replace(
-        fn,
-        lets=tuple(
-            replace(let, op=map_field(let.op, lambda atom: atom, without_tries))
-            for let in fn.lets if not isinstance(let.op, TRIES)
-        ),
-    )  # fmt: skip
+    left = [let for let in fn.lets if not isinstance(let.op, TRIES)]
+    return with_lets(fn, [with_bodies(let, without_tries) for let in left])

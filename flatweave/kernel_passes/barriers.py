@@ -23,7 +23,14 @@ from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast, For
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import (
+    Substitution,
+    atoms_in,
+    free_vars,
+    walk_lets,
+    with_bodies,
+    with_lets,
+)
 
 # -- Barriers of a block that order nothing go away ------------------------------------------------
 #
@@ -231,11 +238,7 @@ def _inside(let: Let, width: int) -> Let:
     """The bodies of a let that are code of the block, too."""
     if isinstance(let.op, ForAll):
         return let
-
-    def body(fn: Lambda) -> Lambda:
-        return replace(fn, lets=_phases(fn.lets, width, whole=False))
-
-    return replace(let, op=map_field(let.op, lambda atom: atom, body))
+    return with_bodies(let, lambda fn: with_lets(fn, _phases(fn.lets, width, whole=False)))
 
 
 def _between_barriers(lets: Sequence[Let]) -> list[_Phase]:
@@ -351,11 +354,9 @@ def _inside_of(let: Let, level: Level) -> Let:
     if isinstance(let.op, ForAll):
         below = LEVELS[let.op.level]
         return replace(let, op=let.op.replace(body=_reused(let.op.body, below)))
-
-    def body(fn: Lambda) -> Lambda:
-        return replace(fn, lets=tuple(_inside_of(inner, level) for inner in fn.lets))
-
-    return replace(let, op=map_field(let.op, lambda atom: atom, body))
+    return with_bodies(
+        let, lambda fn: with_lets(fn, (_inside_of(inner, level) for inner in fn.lets))
+    )
 
 
 def _may_rename(let: Let, level: Level) -> bool:

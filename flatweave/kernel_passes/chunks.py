@@ -26,7 +26,7 @@ from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import atoms_in, free_vars, walk_lets, with_bodies, with_lets
 
 WARP = 32
 
@@ -236,7 +236,7 @@ class _Padder:
 
     def function(self, fn: Lambda) -> Lambda:
         """A body anew."""
-        return replace(fn, lets=tuple(new for let in fn.lets for new in self._let(let)))
+        return with_lets(fn, (new for let in fn.lets for new in self._let(let)))
 
     def _let(self, let: Let) -> Iterator[Let]:
         op = let.op
@@ -249,4 +249,4 @@ class _Padder:
             yield from (replace(new, where=let.where) for new in b.lets)
             yield replace(let, op=op.replace(index=at))
         else:
-            yield replace(let, op=map_field(op, lambda atom: atom, self.function))
+            yield with_bodies(let, self.function)

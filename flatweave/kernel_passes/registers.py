@@ -31,7 +31,14 @@ from flatweave.terms.bounds import Sum
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field, walk_lets
+from flatweave.terms.traverse import (
+    atoms_in,
+    free_vars,
+    lambdas_in,
+    walk_lets,
+    with_bodies,
+    with_lets,
+)
 
 MOST_BYTES = 128
 """Of registers that a thread has for one array: half of the 255 of 4 bytes for two of them."""
@@ -199,7 +206,7 @@ class _Rewriter:
 
     def function(self, fn: Lambda) -> Lambda:
         """A body anew."""
-        return replace(fn, lets=tuple(new for let in fn.lets for new in self._let(let)))
+        return with_lets(fn, (new for let in fn.lets for new in self._let(let)))
 
     def _let(self, let: Let) -> Iterator[Let]:
         op = let.op
@@ -217,7 +224,7 @@ class _Rewriter:
                 yield Let((at,), Apply("add", (use.number, first)), let.where)
             yield replace(let, op=op.replace(buffer=self.kept[op.buffer], index=at))
         else:
-            yield replace(let, op=map_field(op, lambda atom: atom, self.function))
+            yield with_bodies(let, self.function)
 
 
 # -- Memory of a warp in which each lane has one element becomes a register, read by shuffles ------
@@ -248,13 +255,13 @@ def shuffles_of(kernel: Kernel, width: int) -> Kernel:
     """A kernel whose warps have lanes with shuffles."""
 
     def body(fn: Lambda) -> Lambda:
-        return replace(fn, lets=tuple(map(let_of, fn.lets)))
+        return with_lets(fn, map(let_of, fn.lets))
 
     def let_of(let: Let) -> Let:
         op = let.op
         if isinstance(op, ForAll) and LEVELS[op.level] is WARP:
             return replace(let, op=op.replace(body=_of_warp(op.body, width)))
-        return replace(let, op=map_field(op, lambda atom: atom, body))
+        return with_bodies(let, body)
 
     return replace(kernel, body=body(kernel.body))
 

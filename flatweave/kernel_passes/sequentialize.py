@@ -29,7 +29,7 @@ from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, walk_lets
+from flatweave.terms.traverse import free_vars, map_field, walk_lets, with_bodies, with_lets
 
 # -- How many elements a thread takes where the machine decides: `fk.sequential()` -----------------
 #
@@ -90,11 +90,11 @@ def _open(let: Let) -> Iterator[tuple[int, int]]:
 def _with(body: Lambda, q: int) -> Lambda:
     lets = []
     for let in body.lets:
-        op = map_field(let.op, lambda atom: atom, lambda fn: _with(fn, q))
-        if isinstance(op, ForAll | ReduceAll | ScanAll) and op.each == CHOSEN:
-            op = op.replace(each=q)
-        lets.append(replace(let, op=op))
-    return replace(body, lets=tuple(lets))
+        let = with_bodies(let, lambda fn: _with(fn, q))
+        if isinstance(let.op, ForAll | ReduceAll | ScanAll) and let.op.each == CHOSEN:
+            let = replace(let, op=let.op.replace(each=q))
+        lets.append(let)
+    return with_lets(body, lets)
 
 
 def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
@@ -167,7 +167,6 @@ def without_unused(fn: Lambda) -> Lambda:
     for let in reversed(fn.lets):
         if isinstance(let.op, Load | Apply | Cast) and not read.intersection(let.vars):
             continue
-        new = replace(let, op=map_field(let.op, lambda atom: atom, without_unused))
-        read.update(free_vars(new.op))
-        kept.append(new)
-    return replace(fn, lets=tuple(reversed(kept)))
+        kept.append(with_bodies(let, without_unused))
+        read.update(free_vars(kept[-1].op))
+    return with_lets(fn, kept[::-1])

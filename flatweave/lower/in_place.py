@@ -54,10 +54,10 @@ from flatweave.terms.traverse import (
     Substitution,
     free_vars,
     lambdas_in,
-    map_field,
     needed_for,
-    same,
     walk_lets,
+    with_bodies,
+    with_lets,
 )
 
 # -- The reads of an array come before the write that takes it over --------------------------------
@@ -80,15 +80,14 @@ def _body(fn: Lambda, *, repeats: bool) -> Lambda:
     if repeats:
         views = _views(lets)
         lets = _reordered(_divided(lets, views), fn.results, views)
-    return fn if same(lets, fn.lets) else Lambda(fn.params, tuple(lets), fn.results)
+    return with_lets(fn, lets)
 
 
 def _inner(let: Let, repeats: bool) -> Let:
     if not isinstance(let.op, HOST_BODIES):
         return let
     again = repeats or isinstance(let.op, While | For)
-    op = map_field(let.op, lambda atom: atom, lambda fn: _body(fn, repeats=again))
-    return let if op is let.op else Let(let.vars, op, let.where)
+    return with_bodies(let, lambda fn: _body(fn, repeats=again))
 
 
 def _views(lets: Sequence[Let]) -> dict[Atom, Atom]:

@@ -24,8 +24,8 @@ from flatweave.ops import Combine, Compact, Fold, RadixSort, Sink, Sort, SortRow
 from flatweave.passes.rewrite import array_pass
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.control import Cast, If
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, needed_for, same
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, needed_for, with_bodies, with_lets
 
 
 @array_pass(takes=(TRACED, FLAT))
@@ -44,18 +44,11 @@ def live_body(fn: Lambda) -> Lambda:
             continue
         trimmed = _trim(let, live)
         if trimmed.op.has_bodies:
-            op = _live_op(trimmed.op)
-            trimmed = trimmed if op is trimmed.op else Let(trimmed.vars, op, trimmed.where)
+            trimmed = with_bodies(trimmed, live_body)
         live.update(free_vars(trimmed.op))
         live.update(free_vars(trimmed.vars))
         kept.append(trimmed)
-    lets = tuple(reversed(kept))
-    return fn if same(lets, fn.lets) else Lambda(fn.params, lets, fn.results)
-
-
-def _live_op(op: Op) -> Op:
-    live: Op = map_field(op, lambda atom: atom, live_body)
-    return live
+    return with_lets(fn, kept[::-1])
 
 
 def _trim(let: Let, live: set[Var]) -> Let:

@@ -45,7 +45,7 @@ from flatweave.passes.rewrite import (
 )
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, same
+from flatweave.terms.traverse import free_vars, with_bodies, with_lets
 
 
 @array_pass(takes=(FLAT,))
@@ -61,14 +61,8 @@ def _body(fn: Lambda) -> Lambda:
     for let in fn.lets:
         if not _is_live(let, readers):
             continue  # dead lets would only be in the way
-        op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
-        row.place(let if op is let.op else Let(let.vars, op, let.where))
-    lets = row.lets()
-    return fn if same(lets, fn.lets) else Lambda(fn.params, lets, fn.results)
-
-
-def _is_control(op: Op) -> bool:
-    return isinstance(op, HOST_BODIES)
+        row.place(with_bodies(let, _body) if isinstance(let.op, HOST_BODIES) else let)
+    return with_lets(fn, row.lets())
 
 
 def _readers(fn: Lambda) -> Counter[Var]:

@@ -46,7 +46,7 @@ from flatweave.ops import HOST_BODIES, Combine, Store, Sweep
 from flatweave.passes.rewrite import array_pass, read_elsewhere, rewrite, stored_by
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
-from flatweave.terms.traverse import Substitution, free_vars, map_field, same
+from flatweave.terms.traverse import Substitution, free_vars, with_bodies, with_lets
 
 
 @array_pass(takes=(SWEPT,), about=lambda op: isinstance(op, If))
@@ -66,15 +66,9 @@ def _body(fn: Lambda) -> Lambda:
         else:
             lets[at : move.place + 1] = move.done(lets, at)
             at += len(move.before)  # the branch is there now: another sweep may follow
-    lets = list(map(_inner, lets))
-    return fn if same(lets, fn.lets) else Lambda(fn.params, tuple(lets), fn.results)
-
-
-def _inner(let: Let) -> Let:
-    if not isinstance(let.op, HOST_BODIES):
-        return let
-    op = map_field(let.op, lambda atom: atom, _body)
-    return let if op is let.op else Let(let.vars, op, let.where)
+    return with_lets(fn, [
+        with_bodies(let, _body) if isinstance(let.op, HOST_BODIES) else let for let in lets
+    ])  # fmt: skip
 
 
 @record

@@ -60,7 +60,7 @@ from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.rewrite import STREAMS, array_pass, atoms_used, is_ordered, read_elsewhere
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, with_bodies, with_lets
 
 
 @array_pass(takes=(SWEPT,), about=lambda op: _filters(op))
@@ -71,12 +71,10 @@ def mask(program: Program) -> Program:
 
 def _body(fn: Lambda) -> Lambda:
     lets = [
-        Let(let.vars, map_field(let.op, lambda atom: atom, _body), let.where)
-        if isinstance(let.op, HOST_BODIES) else let
-        for let in fn.lets
-    ]  # fmt: skip
+        with_bodies(let, _body) if isinstance(let.op, HOST_BODIES) else let for let in fn.lets
+    ]
     host = _Host(_scalars_first(lets), fn.results)
-    return Lambda(fn.params, tuple(host.lets() if host.run() else lets), fn.results)
+    return with_lets(fn, host.lets() if host.run() else lets)
 
 
 def _scalars_first(lets: Sequence[Let]) -> list[Let]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TypeGuard
 
 from flatweave.array_ir.syntax import INDEX, Form, Program
 from flatweave.base.dtypes import bool_, i64, u64
@@ -33,6 +34,8 @@ from flatweave.terms.traverse import (
     lambdas_in,
     map_field,
     walk_lets,
+    with_bodies,
+    with_lets,
 )
 
 # -- array pass -----------------------------------------------------------------------------------
@@ -341,15 +344,15 @@ def numbered(fn: Lambda, row: Var, varying: Collection[Var] | None = None) -> La
     for let in fn.lets:
         differs = not moving.isdisjoint(free_vars(let.op))
         inside = moving.union(*(each.params for each in lambdas_in(let.op))) if differs else moving
-        op = map_field(let.op, lambda atom: atom, partial(numbered, row=row, varying=inside))
+        made = with_bodies(let, partial(numbered, row=row, varying=inside))
         moving.update(let.vars if differs else ())
-        if _fails(op) and not op.row and (differs or not isinstance(op, Callback)):
-            op = op.replace(row=(row,))
-        lets.append(let if op is let.op else Let(let.vars, op, let.where))
-    return Lambda(fn.params, tuple(lets), fn.results)
+        if _fails(op := made.op) and not op.row and (differs or not isinstance(op, Callback)):
+            made = Let(let.vars, op.replace(row=(row,)), let.where)
+        lets.append(made)
+    return with_lets(fn, lets)
 
 
-def _fails(op: Op) -> bool:
+def _fails(op: Op) -> TypeGuard[Check | Index | Callback]:
     if isinstance(op, Callback):
         return op.method == STACKED
     return isinstance(op, Check) or (isinstance(op, Index) and op.checked)

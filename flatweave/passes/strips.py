@@ -62,7 +62,7 @@ with one reader, which the lowering computes where it divides folds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from flatweave.array_ir.syntax import FLAT, Program
@@ -76,7 +76,14 @@ from flatweave.passes.rewrite import Rewriter, array_pass
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, types_of
-from flatweave.terms.traverse import Substitution, atoms_in, free_vars, map_field, walk_lets
+from flatweave.terms.traverse import (
+    Substitution,
+    atoms_in,
+    free_vars,
+    walk_lets,
+    with_bodies,
+    with_lets,
+)
 
 
 @array_pass(takes=(FLAT,), about=lambda op: isinstance(op, Fold))
@@ -387,10 +394,7 @@ def _from(b: Builder, fn: Lambda, first: Atom, here: dict[Atom, Atom]) -> Lambda
         op = let.op
         if isinstance(op, Index) and op.xs in here:
             return Let(let.vars, Index(here[op.xs], (new, *op.indices[1:]), op.checked), let.where)
-        inner: Callable[[Lambda], Lambda] = lambda each: Lambda(  # noqa: E731
-            each.params, tuple(map(at_new, each.lets)), each.results
-        )
-        return Let(let.vars, map_field(op, lambda atom: atom, inner), let.where)
+        return with_bodies(let, lambda fn: with_lets(fn, map(at_new, fn.lets)))
 
     counted = Let((old,), Apply("add", (new, first)))
     return Lambda((new, *rest), (counted, *map(at_new, fn.lets)), fn.results)

@@ -16,10 +16,10 @@ from flatweave.scalar.function import evaluate_cast
 from flatweave.simulator.memory import Buffer, Misuse, Private, is_same
 from flatweave.simulator.order import Agent
 from flatweave.simulator.schedules import Failure, Progress
-from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
+from flatweave.terms.batch import Env, Reader, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.print import print_let
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 
 
 class Event(Enum):
@@ -33,19 +33,9 @@ class Event(Enum):
 Steps = Generator[Event, None, Values]
 
 
-class Runner:
+class Runner(Reader):
     """Runs lambdas; subclasses say what the other operations do. A value is one for the warp
     (rank 0), or one for each lane that runs (rank 1)."""
-
-    def atom(self, env: Env, atom: Atom) -> Value:
-        """The value of an atom."""
-        if isinstance(atom, Const):
-            return np.asarray(atom.value, atom.dtype.numpy)
-        return env[atom]
-
-    def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
-        """The values of several atoms."""
-        return tuple(self.atom(env, atom) for atom in atoms)
 
     def call(self, env: Env, fn: Lambda, args: Sequence[Value]) -> Steps:
         """The results of a lambda on the lanes of `env`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.terms.syntax import Lambda, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 Value = np.ndarray[Any, np.dtype[Any]]
 Values = tuple[Value, ...]
@@ -84,6 +84,20 @@ class Env:
     def position(self, element: int) -> int:
         """The number in the whole batch of an element of this one; -1 without a batch."""
         return -1 if self.positions is None else int(self.positions[element])
+
+
+class Reader:
+    """Reads atoms from an environment: the base of interpreters."""
+
+    def atom(self, env: Env, atom: Atom) -> Value:
+        """The value of an atom."""
+        if isinstance(atom, Const):
+            return np.asarray(atom.value, atom.dtype.numpy)
+        return env[atom]
+
+    def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """The values of several atoms."""
+        return tuple([self.atom(env, atom) for atom in atoms])
 
 
 def spread(values: Sequence[Value], size: int | None) -> Values:

@@ -165,6 +165,18 @@ def _map_node(node: Node, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
     return node if same(after, before) else type(node)(*after)
 
 
+def with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
+    """A let whose lambdas are changed; the same one where none is."""
+    op = map_field(let.op, lambda atom: atom, change)
+    return let if op is let.op else Let(let.vars, op, let.where)
+
+
+def with_lets(fn: Lambda, lets: Iterable[Let]) -> Lambda:
+    """A lambda with other lets; the same one where these are its own."""
+    made = tuple(lets)
+    return fn if same(made, fn.lets) else Lambda(fn.params, made, fn.results)
+
+
 class Substitution:
     """Replaces variables by atoms; binders are renamed by `fresh` where one is given."""
 
@@ -326,6 +338,6 @@ def _text(meaning: Op | str) -> str:
     return meaning if isinstance(meaning, str) else Printer(canonical=True).op(meaning, "")
 
 
-def scalars_only(vars_: Sequence[Var]) -> bool:
-    """Whether no variable is an array or a buffer."""
+def scalars_only(vars_: Sequence[Atom]) -> bool:
+    """Whether none is an array or a buffer."""
     return all(isinstance(var.type, DType) for var in vars_)

@@ -40,7 +40,7 @@ from flatweave.passes.cost import (
 )
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type
-from flatweave.terms.traverse import free_vars, lambdas_in, map_field, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in, map_field, walk_lets, with_lets
 
 # -- repeated -------------------------------------------------------------------------------------
 #
@@ -275,11 +275,7 @@ def may_fail(op: Op) -> bool:
     """Whether running an op can end the program, or never end."""
     if isinstance(op, Check | While) or (isinstance(op, Index) and op.checked):
         return True
-    return any(may_fail(let.op) for let in _lets_inside(op))
-
-
-def _lets_inside(op: Op) -> Iterable[Let]:
-    return (let for fn in lambdas_in(op) for let in fn.lets)
+    return any(may_fail(let.op) for fn in lambdas_in(op) for let in fn.lets)
 
 
 WITH_OPERATORS = (Permute, Reduce, ReduceSegments, Scan, Sort)
@@ -305,7 +301,7 @@ def hoisted(op: Op) -> tuple[list[Let], Op]:
                 left.append(let)
             else:
                 before.append(let)
-        return Lambda(fn.params, tuple(left), fn.results)
+        return with_lets(fn, left)
 
     made: Op = map_field(op, lambda atom: atom, rest)
     return before, made

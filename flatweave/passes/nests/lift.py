@@ -39,7 +39,6 @@ element-by-element arrays without storing them.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
@@ -72,9 +71,10 @@ from flatweave.terms.traverse import (
     Substitution,
     free_vars,
     lambdas_in,
-    map_field,
     needed_for,
     walk_lets,
+    with_bodies,
+    with_lets,
 )
 
 
@@ -87,13 +87,13 @@ def _of_host(names: Names, fn: Lambda) -> Lambda:
     lets = []
     for let in fn.lets:
         change = _of_host if isinstance(let.op, HOST_BODIES) else _of_row
-        lets.append(_with_bodies(let, partial(change, names)))
-    return _with_lets(fn, lets)
+        lets.append(_with_elements(let, partial(change, names)))
+    return with_lets(fn, lets)
 
 
 def _of_row(names: Names, fn: Lambda) -> Lambda:
-    lets = (_with_bodies(_read_in_place(let), partial(_of_row, names)) for let in fn.lets)
-    return _with_lets(fn, [part for let in lets for part in _divided(names, let)])
+    lets = (_with_elements(_read_in_place(let), partial(_of_row, names)) for let in fn.lets)
+    return with_lets(fn, [part for let in lets for part in _divided(names, let)])
 
 
 def _read_in_place(let: Let) -> Let:
@@ -101,19 +101,10 @@ def _read_in_place(let: Let) -> Let:
     return Let(let.vars, read_in_turn(let.op), let.where) if isinstance(let.op, Weave) else let
 
 
-def _with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
+def _with_elements(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
     """A let whose element functions, or bodies of the host, are changed."""
-    op = let.op
-    if not isinstance(op, (Map, Generate, Nest, *HOST_BODIES)):
-        return let
-    changed = map_field(op, lambda atom: atom, change)
-    pairs = zip(lambdas_in(changed), lambdas_in(op), strict=True)
-    return let if all(a is b for a, b in pairs) else Let(let.vars, changed, let.where)
-
-
-def _with_lets(fn: Lambda, lets: Sequence[Let]) -> Lambda:
-    same = len(lets) == len(fn.lets) and all(map(operator.is_, lets, fn.lets))
-    return fn if same else Lambda(fn.params, tuple(lets), fn.results)
+    is_changed = isinstance(let.op, (Map, Generate, Nest, *HOST_BODIES))
+    return with_bodies(let, change) if is_changed else let
 
 
 def _divided(names: Names, let: Let) -> list[Let]:
@@ -233,31 +224,27 @@ def in_registers(fn: Lambda) -> Lambda:
     """A body of the host, with the small sorts of element functions in registers."""
     if not any(_is_small(let) for let in walk_lets(fn)):
         return fn
-    lets = tuple(
-        _with_short_bodies(let, in_registers if isinstance(let.op, If | While | For) else _in_row)
+    return with_lets(fn, [
+        with_bodies(let, in_registers if isinstance(let.op, If | While | For) else _in_row)
         for let in fn.lets
-    )
-    return Lambda(fn.params, lets, fn.results)
-
-
-def _with_short_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
-    return Let(let.vars, map_field(let.op, lambda atom: atom, change), let.where)
+    ])  # fmt: skip
 
 
 def _in_row(fn: Lambda) -> Lambda:
     """An element function, or a body in one."""
     if not any(_is_small(let) for let in walk_lets(fn)):
         return fn
-    lets = [_with_short_bodies(let, _in_row) for let in fn.lets]
+    lets = [with_bodies(let, _in_row) for let in fn.lets]
     own = {*fn.params, *(var for let in lets for var in let.vars)}
-    stored = repeated(Lambda(fn.params, tuple(lets), fn.results))
+    stored = repeated(with_lets(fn, lets))
     roots = [result for result in fn.results if isinstance(result.type, ArrayType)]
     for let in lets:
         if not _is_small(let) and (is_hard(let, own) or not stored.isdisjoint(let.vars)):
             roots += free_vars(let.op)
     blocked = {var for let in needed_for(lets, roots) for var in let.vars}
-    made = [let if blocked.intersection(let.vars) else _made(let) for let in lets]
-    return Lambda(fn.params, tuple(made), fn.results)
+    return with_lets(fn, [
+        let if blocked.intersection(let.vars) else _made(let) for let in lets
+    ])  # fmt: skip
 
 
 def _made(let: Let) -> Let:

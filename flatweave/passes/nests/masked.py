@@ -21,7 +21,7 @@ storing it costs: that is better done for kept elements only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from flatweave.array_ir.syntax import INDEX
 from flatweave.base.dtypes import DType, bool_, i64
@@ -37,8 +37,9 @@ from flatweave.terms.traverse import (
     atoms_in,
     free_vars,
     lambdas_in,
-    map_field,
     walk_lets,
+    with_bodies,
+    with_lets,
 )
 
 NONE = {"minimum": index((1 << 63) - 1), "maximum": index(-(1 << 63))}
@@ -49,20 +50,15 @@ def masked(fn: Lambda) -> Lambda:
     """A body of the host, with such filters gone from the element functions in it."""
     if not any(isinstance(let.op, Filter) for let in walk_lets(fn)):
         return fn
-    lets = tuple(
-        _with_bodies(let, masked if isinstance(let.op, If | While | For) else _in_row)
+    return with_lets(fn, [
+        with_bodies(let, masked if isinstance(let.op, If | While | For) else _in_row)
         for let in fn.lets
-    )
-    return Lambda(fn.params, lets, fn.results)
-
-
-def _with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
-    return Let(let.vars, map_field(let.op, lambda atom: atom, change), let.where)
+    ])  # fmt: skip
 
 
 def _in_row(fn: Lambda) -> Lambda:
     """An element function, or a body in one; the last filter goes first."""
-    lets, results = [_with_bodies(let, _in_row) for let in fn.lets], [*fn.results]
+    lets, results = [with_bodies(let, _in_row) for let in fn.lets], [*fn.results]
     for k in reversed(range(len(lets))):
         if isinstance(lets[k].op, Filter):
             kept = _Kept(lets[k], lets[k + 1 :], results)
@@ -199,7 +195,7 @@ class _Kept:
         if self.asked and op == Apply("gt", (self.count, index(0))):
             return [Let(let.vars, self._is_some(), let.where)]
         if not isinstance(op, Index) or op.xs not in self.arrays:
-            return [Let(let.vars, map_field(op, lambda atom: atom, self._body_at_ends), let.where)]
+            return [with_bodies(let, self._body_at_ends)]
         name = self._extreme(op)
         assert name is not None
         read = Let(let.vars, Index(op.xs, (self._end(name),), checked=False), let.where)
@@ -217,8 +213,7 @@ class _Kept:
         return Apply("ne", (self._end(name), NONE[name]))
 
     def _body_at_ends(self, fn: Lambda) -> Lambda:
-        lets = tuple(made for let in fn.lets for made in self._at_ends(let))
-        return Lambda(fn.params, lets, fn.results)
+        return with_lets(fn, [made for let in fn.lets for made in self._at_ends(let)])
 
     def _end(self, name: str) -> Atom:
         """The least or the greatest position at which the flag holds."""

@@ -44,7 +44,7 @@ from flatweave.terms.build import FALSE, Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.operators import steps_back, undone
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, array_type, constant
-from flatweave.terms.traverse import Substitution, free_vars, map_field, needed_for, same
+from flatweave.terms.traverse import Substitution, free_vars, needed_for, same, with_bodies
 
 
 @array_pass(takes=(TRACED,), about=lambda op: isinstance(op, Sort))
@@ -73,8 +73,7 @@ def _body(names: LocalNames, fn: Lambda, least: int, around: Sequence[Let]) -> L
 def _inside(names: LocalNames, let: Let, least: int, around: Sequence[Let]) -> Let:
     """A let whose bodies of the host have selections."""
     least = LONG if isinstance(let.op, ByRow) else least
-    op = map_field(let.op, lambda atom: atom, lambda body: _body(names, body, least, around))
-    return let if op is let.op else Let(let.vars, op, let.where)
+    return with_bodies(let, lambda body: _body(names, body, least, around))
 
 
 # -- what is read of a sort -----------------------------------------------------------------------
@@ -176,12 +175,9 @@ def _replaced(
             after += test.lets
             renaming.mapping[let.vars[0]] = values[let.op.indices[0]]
             continue
-        op = let.op
         if _branches(let):
-            op = map_field(
-                op, lambda atom: atom, lambda body: _replaced(b, ys, values, moved, body, renaming)
-            )
-        after.append(renaming.let(Let(let.vars, op, let.where)))
+            let = with_bodies(let, lambda fn: _replaced(b, ys, values, moved, fn, renaming))
+        after.append(renaming.let(let))
     results = tuple(map(renaming.atom, fn.results))
     return Lambda(fn.params, tuple(after), results)
 
