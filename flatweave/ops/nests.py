@@ -66,9 +66,6 @@ class ByRow(Op):
                 found.append(ArrayType(type_.dtype, (self.totals[group], *type_.shape[1:])))
         return tuple(found)
 
-    def binders(self) -> tuple[Var, ...]:
-        return tuple(Var("t", type_) for type_ in self.result_types())
-
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the count", (self.count,))
         yield from index_misfits("the totals", self.totals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -23,27 +23,33 @@ if TYPE_CHECKING:
 # them of any scalars.
 
 
-def keys_misfit(fn: Lambda, xs: Sequence[Atom]) -> Iterator[str]:
-    """A lambda takes the elements of arrays of rank 1 and gives unsigned integers."""
-    yield from function_misfits("the key", fn, [array_type(x).dtype for x in xs])
-    if any(array_type(x).rank != 1 for x in xs):
-        yield "its arrays are not all of rank 1"
-    if not fn.results or any(
-        not isinstance(type_, DType) or type_.kind != "u" for type_ in fn.result_types()
-    ):
-        yield "its keys are not unsigned integers"
+class Sorting(Op):
+    """Elements in order of the keys that `fn` gives."""
 
+    __slots__ = ()
+    fn: Lambda
+    xs: tuple[Atom, ...]
+    typed_as = "xs"
 
-def in_order(interp: Interp, env: Env, fn: Lambda, xs: Sequence[Atom]) -> Values:
-    """The elements in order of their keys."""
-    columns = interp.atoms(env, xs)
-    keys = interp.each(env, fn, columns, len(columns[0]))
-    order = np.lexsort(keys[::-1])
-    return tuple(column[order] for column in columns)
+    def misfits(self) -> Iterator[str]:
+        """The keys' function takes the elements of arrays of rank 1 and gives unsigned integers."""
+        yield from function_misfits("the key", self.fn, [array_type(x).dtype for x in self.xs])
+        if any(array_type(x).rank != 1 for x in self.xs):
+            yield "its arrays are not all of rank 1"
+        if not self.fn.results or any(
+            not isinstance(type_, DType) or type_.kind != "u" for type_ in self.fn.result_types()
+        ):
+            yield "its keys are not unsigned integers"
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        columns = interp.atoms(env, self.xs)
+        keys = interp.each(env, self.fn, columns, len(columns[0]))
+        order = np.lexsort(keys[::-1])
+        return tuple(column[order] for column in columns)
 
 
 @op
-class Sort(Op):
+class Sort(Sorting):
     """Arrays of rank 1 and one extent, their elements moved together; of a known number, the
     sort of an element function may be done `in_registers`. Where few elements are read, they are
     selected instead, unless it says `whole`."""
@@ -53,13 +59,6 @@ class Sort(Op):
     in_registers: bool = False
     whole: bool = False
     traced: ClassVar[bool] = True
-    typed_as = "xs"
-
-    def misfits(self) -> Iterator[str]:
-        return keys_misfit(self.fn, self.xs)
-
-    def evaluate(self, interp: Interp, env: Env) -> Values:
-        return in_order(interp, env, self.fn, self.xs)
 
 
 # radix_sort fn varying least most order xs:   a sort as it is lowered: in passes over digits
@@ -74,7 +73,7 @@ class Sort(Op):
 
 
 @op
-class RadixSort(Op):
+class RadixSort(Sorting):
     """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
 
     fn: Lambda
@@ -83,18 +82,14 @@ class RadixSort(Op):
     most: tuple[Atom, ...]
     order: tuple[Atom, ...]
     xs: tuple[Atom, ...]
-    typed_as = "xs"
 
     def misfits(self) -> Iterator[str]:
-        yield from keys_misfit(self.fn, self.xs)
+        yield from Sorting.misfits(self)
         keys = self.fn.result_types()
         yield from types_misfit("the bits that vary", self.varying, keys)
         yield from types_misfit("the least keys", self.least, keys)
         yield from types_misfit("the greatest keys", self.most, keys)
         yield from types_misfit("the order", self.order, [bool_] * len(self.order))
-
-    def evaluate(self, interp: Interp, env: Env) -> Values:
-        return in_order(interp, env, self.fn, self.xs)
 
 
 # sort_row fn xs:   a sort as it is lowered in the program of a row, which one thread runs
@@ -131,22 +126,15 @@ def longest_in_lanes(fn: Lambda, *, is_even: bool) -> int:
 
 
 @op
-class SortRow(Op):
+class SortRow(Sorting):
     """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
 
     fn: Lambda
     xs: tuple[Atom, ...]
-    typed_as = "xs"
-
-    def misfits(self) -> Iterator[str]:
-        return keys_misfit(self.fn, self.xs)
-
-    def evaluate(self, interp: Interp, env: Env) -> Values:
-        return in_order(interp, env, self.fn, self.xs)
 
 
 @op
-class SortRows(Op):
+class SortRows(Sorting):
     """Arrays of rank 1 and one extent, each short row's elements moved together in stable order."""
 
     fn: Lambda
@@ -155,10 +143,6 @@ class SortRows(Op):
     length: Atom
     xs: tuple[Atom, ...]
     traced: ClassVar[bool] = True
-    typed_as = "xs"
-
-    def misfits(self) -> Iterator[str]:
-        yield from keys_misfit(self.fn, self.xs)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         columns = interp.atoms(env, self.xs)

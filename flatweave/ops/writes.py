@@ -49,8 +49,13 @@ class AtComputedIndices(Sink):
     """A sink that writes into arrays at the index that it takes first."""
 
     __slots__ = ()
+    dest: tuple[Atom, ...]
     alone: ClassVar[bool] = True
     deciding: ClassVar[int] = 1
+
+    @property
+    def updated(self) -> tuple[Atom, ...]:
+        return self.dest
 
     @property
     def arity(self) -> int:
@@ -70,10 +75,6 @@ class ScatterStore(AtComputedIndices):
     dest: tuple[Atom, ...]
     said: ClassVar[str] = "what a scatter writes to"
 
-    @property
-    def updated(self) -> tuple[Atom, ...]:
-        return self.dest
-
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
         yield from types_misfit("what is scattered", taken, (i64, *elements_in(self.dest)))
 
@@ -91,10 +92,6 @@ class ScatterReduce(AtComputedIndices):
     neutral: tuple[Atom, ...]
     dest: tuple[Atom, ...]
     said: ClassVar[str] = "the destination of updates at computed indices"
-
-    @property
-    def updated(self) -> tuple[Atom, ...]:
-        return self.dest
 
     def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
         return commutes(self.fn)
