@@ -18,7 +18,7 @@ from flatweave.base.errors import (
     NestingError,
     UserError,
 )
-from flatweave.base.plan import Param, Plan, Result
+from flatweave.base.plan import Plan, Result
 from flatweave.base.recording import PhaseTimer
 from flatweave.base.records import record, replace
 from flatweave.frontend.elements.broadcasting import cast
@@ -36,6 +36,7 @@ from flatweave.kernel.stores import Memory, read, written
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.units import print_unit, verify
 from flatweave.lower.calls import unit_for
+from flatweave.lower.kernel_builder import param_of
 from flatweave.lower.machine import CUDA, Machine
 from flatweave.ops import KernelProgram
 from flatweave.pipeline import EXTENSION, Executable, Texts, dump
@@ -190,7 +191,7 @@ def trace_kernel(
         results = unflatten(outer, [_result(made, value) for value in found])
     held, tree = flatten(results)
     unit, tried = finish(made, [atom for each in held for atom in each.atoms])
-    params = tuple(_param(var) for var in made.params)
+    params = tuple(param_of(var.type) for var in made.params)
     plan = Plan(params, tuple(each.described for each in held), made.sites.rows)
 
     def again(other: Machine) -> KernelProgram:
@@ -205,13 +206,6 @@ def tree_on_host(written: KernelProgram, tree: Tree) -> Tree:
     return flatten(unflatten(
         around, [STORED[leaf.element](leaf.words) if is_short(leaf) else leaf for leaf in found]
     ))[1]  # fmt: skip
-
-
-def _param(var: Var) -> Param:
-    if isinstance(var.type, BufferType):
-        return Param(var.type.dtype, True)
-    assert isinstance(var.type, DType)
-    return Param(var.type, False)
 
 
 def _argument(made: KernelTrace, leaf: Leaf) -> Any:

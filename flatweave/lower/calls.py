@@ -233,11 +233,7 @@ def lower_call(lowering: Lowering, let: Let, op: CallKernel | Callback) -> None:
 def _lower_callback(lowering: Lowering, let: Let, op: Callback) -> None:
     """Call it; a result that is a number is read from a buffer of one element."""
     calls, host = lowering.program.calls, lowering.host
-    args: list[Atom] = []
-    for atom in op.given():
-        held = lowering.scope.find(atom)
-        args.append(held.buffer if isinstance(held, HostArray) else held)
-    made = []
+    args, made = map(lowering.scope.host, op.given()), []
     for result in op.results:
         shape = tuple(map(lowering.scope.scalar, result.total or result.shape))
         buffer = lowering.alloc(result.dtype, host.product(shape), "buffer")
@@ -263,18 +259,10 @@ def _lower_kernel(lowering: Lowering, let: Let, op: CallKernel) -> None:
     }
     rename = _Renamed(names, sites)
     made.kernels += [rename.kernel(kernel) for kernel in unit.kernels]
-    args: list[Atom] = []
-    for atom in op.args:
-        held = lowering.scope.find(atom)
-        args.append(held.buffer if isinstance(held, HostArray) else held)
+    args = [lowering.scope.host(atom) for atom in op.args]
     results = iter(lowering.host.inline(rename.function(unit.host), args))
-    of_host = _by_result(program, results)
-    for var, result in zip(let.vars, of_host, strict=True):
-        if isinstance(var.type, ArrayType):
-            shape = tuple(lowering.scope.scalar(extent) for extent in var.type.shape)
-            lowering.scope.bind(var, HostArray(result, shape))  # type: ignore[arg-type]
-        else:
-            lowering.scope.bind(var, result)
+    for var, result in zip(let.vars, _by_result(program, results), strict=True):
+        lowering.scope.bind_host(var, result)
 
 
 def _by_result(program: KernelProgram, results: Any) -> list[Atom]:

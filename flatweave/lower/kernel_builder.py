@@ -13,7 +13,7 @@ from itertools import count
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.base.plan import Site
+from flatweave.base.plan import Param, Site
 from flatweave.base.records import record
 from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Kernel, Load, Store
@@ -22,7 +22,7 @@ from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Type, Var
 
 # -- What the variables of a program are on the host: scalars, and arrays in buffers ---------------
 
@@ -33,6 +33,11 @@ class HostArray:
 
     buffer: Var
     shape: tuple[Atom, ...]
+
+
+def param_of(type_: Type) -> Param:
+    """What a call must know of a parameter."""
+    return Param(type_, False) if isinstance(type_, DType) else Param(type_.dtype, True)
 
 
 class HostScope:
@@ -49,6 +54,14 @@ class HostScope:
 
     def bind(self, var: Var, value: Atom | HostArray) -> None:
         self._values[var] = value
+
+    def bind_host(self, var: Var, host: Atom) -> None:
+        """Bind a variable to its host value; of an array that is the buffer."""
+        if isinstance(var.type, ArrayType):
+            assert isinstance(host, Var)
+            self.bind(var, HostArray(host, tuple(map(self.scalar, var.type.shape))))
+        else:
+            self.bind(var, host)
 
     def know(self, host: Atom, value: Const) -> None:
         """In this body a host value is known: kernels have the constant instead."""
@@ -79,6 +92,11 @@ class HostScope:
                 return scope._values[atom]
             scope = scope.outer
         return atom
+
+    def host(self, atom: Atom) -> Atom:
+        """The host value of a variable; of an array the buffer."""
+        value = self.find(atom)
+        return value.buffer if isinstance(value, HostArray) else value
 
     def scalar(self, atom: Atom) -> Atom:
         value = self.find(atom)
@@ -279,16 +297,12 @@ def _write_blocks(
 
 def place_blocks(host: Builder, machine: Machine, extent: Atom, dtypes: Sequence[DType]) -> Atom:
     """How many blocks such a kernel takes."""
-    return _blocks(host, extent, index(machine.positions_of_block(dtypes)))
+    return host.ceil_div(extent, index(machine.positions_of_block(dtypes)))
 
 
 def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
     """How many blocks take one step of each warp."""
-    return _blocks(host, count, index(machine.lanes([i64]) * machine.warps))
-
-
-def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
-    return host.ceil_div(count, size)
+    return host.ceil_div(count, index(machine.lanes([i64]) * machine.warps))
 
 
 # -- Copying a buffer on all cores: the start of an update of an array that is still needed --------

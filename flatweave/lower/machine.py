@@ -157,17 +157,12 @@ class Machine:
             return self.block_shape
         return replace(self.block_shape, warps=max(1, -(-threads // self.fixed_width)))
 
-    def warps_of(self, width: int) -> block_scans.Warps:
-        """The warps of a block; each takes steps of `width` lanes."""
-        return block_scans.Warps(self.warps, width, masked=self.simt)
-
     def warps_in_runs(self, width: int, dtypes: Sequence[DType]) -> block_scans.Warps:
-        """The same for a launch of one block: each thread takes as many elements of these
-        components at once as its registers hold."""
-        warps = self.warps_of(width)
+        """The warps of a launch of one block; each takes steps of `width` lanes, and each thread as
+        many elements of these components at once as its registers hold."""
         words = sum(-(-dtype.bits // 32) for dtype in dtypes)
-        each = max(1, min(RUN, 4 * RUN // words)) if warps.count > 1 and self.simt else 1
-        return replace(warps, each=each)
+        each = max(1, min(RUN, 4 * RUN // words)) if self.warps > 1 and self.simt else 1
+        return block_scans.Warps(self.warps, width, masked=self.simt, each=each)
 
     def positions_of_block(self, dtypes: Sequence[DType]) -> int:
         """As many elements of these components as pay for a block; where lanes are threads, a run

@@ -22,7 +22,7 @@ from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower import calls
 from flatweave.lower.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.in_place import adopt, given_to, reads_first, rewritten, tell_unused
-from flatweave.lower.kernel_builder import HostArray, HostScope
+from flatweave.lower.kernel_builder import HostArray, HostScope, param_of
 from flatweave.lower.machine import Machine
 from flatweave.lower.scatter import choose
 from flatweave.lower.scatter.plans import planned, refuse_unknown
@@ -93,16 +93,10 @@ def lower(
     flat, described = _results(lowering, program.fn.results, results)
     params = [*params, *given.flags]
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
-    described_params = (*map(_param, program.fn.params), *[Param(bool_, False)] * len(given.flags))
-    plan = Plan(described_params, described, shared.sites.rows, tuple(shared.calls))
+    described_params = [param_of(param.type) for param in program.fn.params]
+    described_params += [Param(bool_, False)] * len(given.flags)
+    plan = Plan(tuple(described_params), described, shared.sites.rows, tuple(shared.calls))
     return Lowered(program, unit, plan, shared.plans, shared.notes)
-
-
-def _param(param: Var) -> Param:
-    if isinstance(param.type, ArrayType):
-        return Param(param.type.dtype, True)
-    assert isinstance(param.type, DType)
-    return Param(param.type, False)
 
 
 def _results(
@@ -130,11 +124,7 @@ def bind_params(lowering: Lowering, params: Sequence[Var]) -> list[Var]:
     for param in params:
         host = lowering.host.param(param.name, buffer_type(param.type))
         hosts.append(host)
-        if isinstance(param.type, ArrayType):
-            shape = tuple(lowering.scope.scalar(extent) for extent in param.type.shape)
-            lowering.scope.bind(param, HostArray(host, shape))
-        else:
-            lowering.scope.bind(param, host)
+        lowering.scope.bind_host(param, host)
     return hosts
 
 
@@ -314,14 +304,10 @@ def _fold(lowering: Lowering, let: Let, op: Fold) -> None:
 
 
 def _bind_results(lowering: Lowering, vars_: Sequence[Var], results: Sequence[Atom]) -> None:
-    for var, result in zip(vars_, results, strict=True):
-        if not isinstance(var.type, ArrayType):
-            lowering.scope.bind(var, result)
-    for var, result in zip(vars_, results, strict=True):
-        if isinstance(var.type, ArrayType):
-            assert isinstance(result, Var)
-            shape = tuple(lowering.scope.scalar(extent) for extent in var.type.shape)
-            lowering.scope.bind(var, HostArray(result, shape))
+    """Scalars come first: arrays have them for extents."""
+    pairs = zip(vars_, results, strict=True)
+    for var, result in sorted(pairs, key=lambda pair: isinstance(pair[0].type, ArrayType)):
+        lowering.scope.bind_host(var, result)
 
 
 def _branch(
