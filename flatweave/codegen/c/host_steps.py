@@ -35,7 +35,7 @@ from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 KEPT = 256  # combinations of extents whose sizes are known
@@ -198,35 +198,42 @@ def _for(maker: Maker, let: Let, op: For) -> Step:
     lo, hi, stride = (maker.get(atom) for atom in (op.lo, op.hi, op.step))
     counter, *state = op.body.params
     number = maker.number(counter)
-    begin = maker.move(state, [maker.get(atom) for atom in op.init])
-    run, results = maker.body(op.body)
-    turn = maker.move(state, results)
-    is_steady = maker.is_steady(op.body)
-    end = maker.move(let.vars, [maker.get(param) for param in state])
+    begin, turn, end = _turns(maker, let, op, state)
 
     def step(running: Running, frame: Frame) -> None:
         begin(frame)
         for i in range(lo(frame), hi(frame), stride(frame)):
             frame[number] = i
-            if is_steady:
-                running.turn(run, frame)
-            else:
-                run(running, frame)
-            turn(frame)
+            turn(running, frame)
         end(frame)
 
     return step
 
 
+def _turns(
+    maker: Maker, let: Let, op: For | While, state: Sequence[Var]
+) -> tuple[Callable[[Frame], None], Step, Callable[[Frame], None]]:
+    """What begins a loop, what an iteration does to the state, and what ends it."""
+    begin = maker.move(state, [maker.get(atom) for atom in op.init])
+    run, results = maker.body(op.body)
+    move = maker.move(state, results)
+    is_steady = maker.is_steady(op.body)
+
+    def turn(running: Running, frame: Frame) -> None:
+        if is_steady:
+            running.turn(run, frame)
+        else:
+            run(running, frame)
+        move(frame)
+
+    return begin, turn, maker.move(let.vars, [maker.get(param) for param in state])
+
+
 def _while(maker: Maker, let: Let, op: While) -> Step:
     state = op.body.params
-    begin = maker.move(state, [maker.get(atom) for atom in op.init])
     ask = maker.move(op.condition.params, [maker.get(param) for param in state])
     test, (holds,) = maker.body(op.condition)
-    run, results = maker.body(op.body)
-    turn = maker.move(state, results)
-    is_steady = maker.is_steady(op.body)
-    end = maker.move(let.vars, [maker.get(param) for param in state])
+    begin, turn, end = _turns(maker, let, op, state)
 
     def step(running: Running, frame: Frame) -> None:
         begin(frame)
@@ -235,11 +242,7 @@ def _while(maker: Maker, let: Let, op: While) -> Step:
             test(running, frame)
             if not holds(frame):
                 break
-            if is_steady:
-                running.turn(run, frame)
-            else:
-                run(running, frame)
-            turn(frame)
+            turn(running, frame)
         end(frame)
 
     return step

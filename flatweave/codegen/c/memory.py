@@ -104,22 +104,14 @@ def emit_atomic(e: CEmitter, let: Let, op: Atomic) -> None:
     e.define(let.vars[0], f"{name}({at}, {to_memory(dtype, e.atom(op.value))})")
 
 
-def emit_acquire(e: CEmitter, let: Let, op: k.Acquire) -> None:
-    """An acquire load: one value for all lanes."""
+def emit_acquire(e: CEmitter, let: Let, op: k.Acquire | AcquireLanes) -> None:
+    """An acquire load: one value for all lanes, or by each lane, each of a different element."""
     var = let.vars[0]
     _check_word(scalar_type(var.type))
     e.line(f"int64_t {e.names.of(var)} = 0;")
     at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
-    e.line(e.dialect.acquire.format(to=e.names.of(var), at=at))
-
-
-def emit_acquire_lanes(e: CEmitter, let: Let, op: AcquireLanes) -> None:
-    """An acquire load by each lane, each of a different element."""
-    var = let.vars[0]
-    _check_word(scalar_type(var.type))
-    e.line(f"int64_t {e.names.of(var)} = 0;")
-    at = f"{e.names.of(op.buffer)} + {e.index(op.index)}"
-    e.line(e.dialect.acquire_lanes.format(to=e.names.of(var), at=at))
+    text = e.dialect.acquire if isinstance(op, k.Acquire) else e.dialect.acquire_lanes
+    e.line(text.format(to=e.names.of(var), at=at))
 
 
 def emit_load_whole(e: CEmitter, let: Let, op: LoadWhole) -> None:
@@ -248,7 +240,7 @@ HANDLERS: Handlers = {
     ThreadMemory: emit_local,
     Atomic: emit_atomic,
     k.Acquire: emit_acquire,
-    AcquireLanes: emit_acquire_lanes,
+    AcquireLanes: emit_acquire,
     k.Release: emit_release,
     LoadWhole: emit_load_whole,
     StoreWhole: emit_store_whole,

@@ -13,7 +13,7 @@ from flatweave.kernel_ir.memory_ops import LoadWord
 from flatweave.kernel_ir.syntax import Call, Report
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Type, Var
+from flatweave.terms.syntax import Const, Lambda, Let, Type, Var
 from flatweave.terms.traverse import free_vars, walk_lets
 
 # Cancellation inside of loops: a loop polls for it each time its fuel is used up.
@@ -197,13 +197,11 @@ def _guarded(e: Emitter, body: Lambda, mask: str) -> list[Held]:
     end = code.block
     code.enter(after)
     return [
-        Held(VARYING, code.phi(kind, [(text, end), ("zeroinitializer", before)]))
-        for text, kind in zip(texts, _vector_types(e, body.results), strict=True)
-    ]
-
-
-def _vector_types(e: Emitter, atoms: Sequence[Atom]) -> list[str]:
-    return [e.held_type(atom.type, VARYING) for atom in atoms]
+        Held(VARYING, code.phi(
+            e.held_type(atom.type, VARYING), [(text, end), ("zeroinitializer", before)]
+        ))
+        for text, atom in zip(texts, body.results, strict=True)
+    ]  # fmt: skip
 
 
 def _selected(

@@ -34,7 +34,7 @@ from flatweave.kernel_ir.host import (
     Threads,
     Trim,
 )
-from flatweave.terms.syntax import Atom, BufferType, Let, Op, Type
+from flatweave.terms.syntax import Atom, BufferType, Let, Op, Type, Var
 
 SHARED = "@fw_"  # what the support code's functions begin with
 NOBODY = "null"  # the owner of a buffer that the caller keeps
@@ -55,6 +55,13 @@ def load_slot(e: Emitter, base: str, number: int, type_: Type) -> str:
         return e.code.let(f"load ptr, ptr {at}, align 8")
     text = e.code.let(f"load {stored(type_).llvm}, ptr {at}, align 8")
     return from_memory(e, type_, 1, text)
+
+
+def bind_slots(e: Emitter, base: str, params: Sequence[Var]) -> None:
+    """Bind parameters to consecutive slots; the caller keeps the buffers."""
+    for number, var in enumerate(params):
+        owner = NOBODY if isinstance(var.type, BufferType) else ""
+        e.bind([var], [Held(UNIFORM, load_slot(e, base, number, var.type), owner)])
 
 
 def slot_type(type_: Type) -> str:

@@ -205,10 +205,7 @@ def row_program(
     memory = host.Memory(PREFIX).handlers
     e = Emitter(code, isa, {**handlers, **memory, **HANDLERS, **own}, {})
     e.depth = 1  # its loops are not those of a block
-    for number, var in enumerate(kernel.params):
-        text = host.load_slot(e, "%args", number, var.type)
-        owner = host.NOBODY if isinstance(var.type, BufferType) else ""
-        e.bind([var], [Held(UNIFORM, text, owner)])
+    host.bind_slots(e, "%args", kernel.params)
     e.run(kernel.body)
     code.jump(host.FAILED)  # what ends well and what does not end alike
     if code.can_stop:

@@ -40,7 +40,7 @@ from flatweave.runtime.processor import LIGHT, RAW
 from flatweave.runtime.support import POOL
 from flatweave.runtime.support import Code as MachineCode
 from flatweave.terms.control import Apply, For, While
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Var
+from flatweave.terms.syntax import Atom, Lambda, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 # -- emit -----------------------------------------------------------------------------------------
@@ -175,10 +175,7 @@ def _define_host(
     launch = functools.partial(host.emit_launch, numbers)
     e = Emitter(code, isa, {**HOST_HANDLERS, Launch: launch}, {})
     e.depth = 1  # its loops are not those of a block
-    for number, var in enumerate(fn.params):
-        text = host.load_slot(e, "%slots", number, var.type)
-        owner = host.NOBODY if isinstance(var.type, BufferType) else ""
-        e.bind([var], [Held(UNIFORM, text, owner)])
+    host.bind_slots(e, "%slots", fn.params)
     results = e.run(fn, [e.held[var] for var in fn.params])
     number = len(fn.params)
     for held, atom in zip(results, fn.results, strict=True):

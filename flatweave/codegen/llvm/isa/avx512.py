@@ -227,17 +227,11 @@ class Avx512(Avx2):
             both = self.extreme(body, name, dtype, least, a, b)
             return body.let(f"extractelement {vec(dtype, least)} {both}, i64 0")
         lanes = min(width, self.register_bits // dtype.bits)
-        if lanes * dtype.bits < _LEAST or width % lanes:
+        more = f"i32 {_RANGE[name]}", f"{vec(dtype, lanes)} zeroinitializer"
+        numbers = self._by_registers(body, "range", dtype, width, (text, other), more)
+        if numbers is None:
             return None
-        kind, mask, bits = vec(dtype, lanes), f"i{max(8, lanes)}", lanes * dtype.bits
-        symbol = f"@llvm.x86.avx512.mask.range.{_FLOATS[dtype.bits]}.{bits}"
-        rounded = ["i32 4"] if bits == self.register_bits else []
-        more = f"i32 {_RANGE[name]}", f"{kind} zeroinitializer", f"{mask} -1", *rounded
-        found = []
-        for k in range(width // lanes):
-            a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
-            found.append(body.call(kind, symbol, f"{kind} {a}", f"{kind} {b}", *more))
-        numbers, whole = joined(body, dtype.llvm, found, lanes), vec(dtype, width)
+        whole = vec(dtype, width)
         are_numbers = body.let(f"fcmp ord {whole} {text}, {other}")
         nan = body.let(f"fadd {whole} {text}, {other}")
         return body.let(f"select <{width} x i1> {are_numbers}, {whole} {numbers}, {whole} {nan}")
@@ -248,17 +242,27 @@ class Avx512(Avx2):
         """vfixupimm, which classifies `other`: on Zen 5 it takes half the time of a comparison and
         a select (vmaxps followed by either: 1.3 and 2.7 ns)."""
         lanes = min(width, self.register_bits // dtype.bits)
-        if lanes * dtype.bits < _LEAST or width % lanes:
+        table = f"<{lanes} x i{dtype.bits}> splat (i{dtype.bits} {_NAN_AS_IT_IS})"
+        more = table, "i32 0"
+        return self._by_registers(body, "fixupimm", dtype, width, (text, other), more)
+
+    def _by_registers(
+        self, body: Body, name: str, dtype: DType, width: int, texts: Sequence[str],
+        more: Sequence[str],
+    ) -> str | None:  # fmt: skip
+        """A masked intrinsic of AVX-512 on each register of some vectors of floats; None for those
+        that fill no registers."""
+        lanes = min(width, self.register_bits // dtype.bits)
+        bits, kind = lanes * dtype.bits, vec(dtype, lanes)
+        if bits < _LEAST or width % lanes:
             return None
-        kind, words = vec(dtype, lanes), f"<{lanes} x i{dtype.bits}>"
-        name = f"@llvm.x86.avx512.mask.fixupimm.{_FLOATS[dtype.bits]}.{lanes * dtype.bits}"
-        rounded = ["i32 4"] if lanes * dtype.bits == self.register_bits else []
-        table = f"{words} splat (i{dtype.bits} {_NAN_AS_IT_IS})"
-        more = table, "i32 0", f"i{max(8, lanes)} -1", *rounded
+        symbol = f"@llvm.x86.avx512.mask.{name}.{_FLOATS[dtype.bits]}.{bits}"
+        rounded = ["i32 4"] if bits == self.register_bits else []
         found = []
         for k in range(width // lanes):
-            a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
-            found.append(body.call(kind, name, f"{kind} {a}", f"{kind} {b}", *more))
+            parts = (_part(body, dtype.llvm, width, text, k, lanes) for text in texts)
+            values = [f"{kind} {part}" for part in parts]
+            found.append(body.call(kind, symbol, *values, *more, f"i{max(8, lanes)} -1", *rounded))
         return joined(body, dtype.llvm, found, lanes)
 
 
@@ -279,11 +283,6 @@ def _part(body: Body, element: str, full: int, text: str, k: int, lanes: int) ->
     if full == lanes:
         return text
     return shuffle(body, f"<{full} x {element}>", text, range(k * lanes, (k + 1) * lanes))
-
-
-def _part_of(body: Body, dtype: DType, full: int, text: str, k: int, lanes: int) -> str:
-    """Register k of a vector of numbers."""
-    return _part(body, dtype.llvm, full, text, k, lanes)
 
 
 def _chosen(body: Body, element: str, lanes: int, tables: Sequence[str], places: str) -> str:
