@@ -182,44 +182,42 @@ def results_in_chunks(body: Body) -> list[bool]:
     return [atom in body.divided.split for atom in body.divided.results]
 
 
-class WhileExchange(Exchange):
+class LoopExchange(Exchange):
     """A state that any iteration returns in chunks is in chunks from the start."""
-
-    op: ClassVar[type[Op]] = While
 
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
         state = [atom in split for atom in op.init]
-        body = _settled("body", op.body, split, state, 0, divide)
-        condition = body_of("condition", op.condition, split, state, divide)
+        counters = len(op.body.params) - len(state)
+        body = _settled("body", op.body, split, state, counters, divide)
+        condition = None
+        if isinstance(op, While):
+            condition = body_of("condition", op.condition, split, state, divide)
         return Made(_bound(let.vars, state), kept=(condition, body, state))
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
         condition, body, state = made.kept
-        values = _begun(client, let.op.init, state)  # type: ignore[attr-defined]
-        while bool(condition.run(client, values)[0]):
-            values = body.run(client, values)
+        op: Any = let.op
+        values = _cut([client.value(atom) for atom in op.init], state)
+        if condition is None:
+            for i in range(*(int(client.value(x)) for x in (op.lo, op.hi, op.step))):
+                values = body.run(client, [i, *values])
+        else:
+            while bool(condition.run(client, values)[0]):
+                values = body.run(client, values)
         return dict(zip(let.vars, _cut(values, state), strict=True))
 
 
-class ForExchange(Exchange):
+class WhileExchange(LoopExchange):
+    """The condition is a program, too."""
+
+    op: ClassVar[type[Op]] = While
+
+
+class ForExchange(LoopExchange):
     """The counter is the client's."""
 
     op: ClassVar[type[Op]] = For
-
-    def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
-        op: Any = let.op
-        state = [atom in split for atom in op.init]
-        body = _settled("body", op.body, split, state, 1, divide)
-        return Made(_bound(let.vars, state), kept=(body, state))
-
-    def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
-        (body, state), op = made.kept, let.op
-        low, high, step = (int(client.value(x)) for x in (op.lo, op.hi, op.step))  # type: ignore[attr-defined]
-        values = _begun(client, op.init, state)  # type: ignore[attr-defined]
-        for i in range(low, high, step):
-            values = body.run(client, [i, *values])
-        return dict(zip(let.vars, _cut(values, state), strict=True))
 
 
 class BranchExchange(Exchange):
@@ -254,10 +252,6 @@ def _settled(
 
 def _bound(variables: Sequence[Var], flags: Sequence[bool]) -> frozenset[Var]:
     return frozenset(var for var, is_ in zip(variables, flags, strict=True) if is_)
-
-
-def _begun(client: Client, init: Sequence[Atom], state: Sequence[bool]) -> list[Any]:
-    return _cut([client.value(atom) for atom in init], state)
 
 
 def _cut(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:

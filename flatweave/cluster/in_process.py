@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
 from flatweave.runtime.support import buffer_pool
 from flatweave.runtime.systems import memory_of_group
+
+T = TypeVar("T")
 
 # How far a call has come, in a terminal: a bar for each step, with bytes and the time left.
 
@@ -170,18 +172,26 @@ class Store:
 
 def _writing(path: str, values: Values) -> Future[None]:
     """A file that a separate thread writes."""
-    written = Future[None]()
 
     def write() -> None:
-        try:
-            with told_if_full(path, values.nbytes, REMEDY), open(path, "wb") as file:
-                put(file, values)
-            written.set_result(None)
-        except BaseException as failure:
-            written.set_exception(failure)
+        with told_if_full(path, values.nbytes, REMEDY), open(path, "wb") as file:
+            put(file, values)
 
-    Thread(target=write, name="flatweave-writer").start()
-    return written
+    return _in_thread("flatweave-writer", write)
+
+
+def _in_thread(name: str, work: Callable[[], T], *, daemon: bool = False) -> Future[T]:
+    """The result of `work` in a new thread: a shared thread would have to survive forks."""
+    coming = Future[T]()
+
+    def run() -> None:
+        try:
+            coming.set_result(work())
+        except BaseException as failure:
+            coming.set_exception(failure)
+
+    Thread(target=run, name=name, daemon=daemon).start()
+    return coming
 
 
 def _remove(path: str, written: Future[None]) -> None:
@@ -248,7 +258,7 @@ class InProcess:
         """Begin to read what a chunk will take of files."""
         rows = [each for each in args if isinstance(each, Rows) and _is_far(each)]
         if rows:
-            coming = _reading(rows)
+            coming = _in_thread("flatweave-reader", lambda: loaded(rows), daemon=True)
             self._coming.update({id(each): (each, coming, k) for k, each in enumerate(rows)})
 
     def run(self, step: LocalProgram, jobs: Iterable[Job]) -> Iterator[tuple[Chunk, list[Any]]]:
@@ -352,20 +362,6 @@ class InProcess:
 def in_process() -> InProcess:
     """This process, for who has not said where."""
     return InProcess()
-
-
-def _reading(rows: Sequence[Rows]) -> Future[list[Values]]:
-    """Rows that a separate thread reads: a shared one would have to survive forks."""
-    coming = Future[list[Values]]()
-
-    def read() -> None:
-        try:
-            coming.set_result(loaded(rows))
-        except BaseException as failure:
-            coming.set_exception(failure)
-
-    Thread(target=read, name="flatweave-reader", daemon=True).start()
-    return coming
 
 
 def _is_far(rows: Rows) -> bool:

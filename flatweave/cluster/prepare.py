@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from flatweave.array_ir.syntax import Program
@@ -24,7 +24,7 @@ from flatweave.passes.simplify import simplify
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, array_type, row_type
-from flatweave.terms.traverse import Substitution, free_vars, map_field
+from flatweave.terms.traverse import Substitution, free_vars, map_field, with_lets
 
 # A nest whose rows vary in length, without its offsets: these are a scan of the rows' lengths.
 #
@@ -41,17 +41,22 @@ ZERO, ONE = index(0), index(1)
 
 def without_offsets(program: Program) -> Program:
     """A program none of whose nests gives offsets that anybody reads."""
+    return _each_let(program, _split)
+
+
+def _each_let(program: Program, change: Callable[[Builder, Let, Op], bool]) -> Program:
+    """A program in which some lets are written anew; `change` says whether it did that."""
     b = Builder()
     for let in program.fn.lets:
         b.where = let.where
-        if isinstance(let.op, Nest):
-            _split(b, let, let.op)
-        else:
+        if not change(b, let, let.op):
             b.append(let)
-    return Program(program.name, Lambda(program.fn.params, tuple(b.lets), program.fn.results))
+    return Program(program.name, with_lets(program.fn, b.lets))
 
 
-def _split(b: Builder, let: Let, op: Nest) -> None:
+def _split(b: Builder, let: Let, op: Op) -> bool:
+    if not isinstance(op, Nest):
+        return False
     entries, *bound = let.vars
     groups = len(op.lengths)
     totals, offsets = bound[: 2 * groups : 2], bound[1 : 2 * groups : 2]
@@ -68,6 +73,7 @@ def _split(b: Builder, let: Let, op: Nest) -> None:
         first = b.emit(Generate((ONE,), b.function([i64], lambda inside, i: (ZERO,))))
         ends = b.emit(Scan(lambda_of("add", i64), (ZERO,), (length,)))
         b.append(Let((var,), Concat(entries, (*first, *ends)), let.where))
+    return True
 
 
 # Sorts whose keys are made of values from outside: the keys are computed first.
@@ -82,23 +88,19 @@ def _split(b: Builder, let: Let, op: Nest) -> None:
 
 def with_keys(program: Program) -> Program:
     """A program whose sorts have keys that are made of what is sorted alone."""
-    b = Builder()
-    for let in program.fn.lets:
-        b.where = let.where
-        if isinstance(let.op, Sort) and free_vars(let.op.fn):
-            _keyed(b, let, let.op)
-        else:
-            b.append(let)
-    return Program(program.name, Lambda(program.fn.params, tuple(b.lets), program.fn.results))
+    return _each_let(program, _keyed)
 
 
-def _keyed(b: Builder, let: Let, op: Sort) -> None:
+def _keyed(b: Builder, let: Let, op: Op) -> bool:
+    if not isinstance(op, Sort) or not free_vars(op.fn):
+        return False
     keys = b.emit(Map(op.fn, op.xs))
     xs = (*keys, *op.xs)
     types: list[Type] = [array_type(x).dtype for x in xs]
     first = b.function(types, lambda inside, *params: params[: len(keys)])
     unread = [b.var("k", key.type) for key in keys]
     b.append(Let((*unread, *let.vars), Sort(first, xs), let.where))
+    return True
 
 
 # The axis that is in chunks comes first: what goes down columns becomes operations on rows.
@@ -342,7 +344,7 @@ def without_reshapes(program: Program) -> Program:
         elif isinstance(let.op, Weave):
             let = Let(let.vars, read_in_turn(let.op), let.where)
         lets.append(let)
-    return Program(program.name, Lambda(program.fn.params, tuple(lets), program.fn.results))
+    return Program(program.name, with_lets(program.fn, lets))
 
 
 def _read_in_order(op: Reshape) -> Generate:

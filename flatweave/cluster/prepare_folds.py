@@ -10,7 +10,7 @@ from flatweave.ops import Filter, Generate, Index, Map, Reduce, ReduceSegments, 
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var, array_type, types_of
-from flatweave.terms.traverse import Substitution, free_vars, needed_for, walk_lets
+from flatweave.terms.traverse import Substitution, free_vars, needed_for, scalars_only, walk_lets
 
 # Reductions inside of an element, along an axis in chunks, become reductions of rows.
 #
@@ -192,17 +192,13 @@ def without_segments(program: Program) -> Program:
         match let.op:
             case Scan(starts=(_,), xs=xs) if array_type(xs[0]).rank == 1:
                 lets.append(Let(let.vars, scan_of_pairs(b, let.op), let.where))
-            case ReduceSegments(neutral=neutral) if _are_scalars(neutral):
+            case ReduceSegments(neutral=neutral) if scalars_only(neutral):
                 op = let.op
                 values = _scanned(b, Scan(op.fn, op.neutral, op.xs, starts=(op.starts,)), ())
                 lets.append(Let(let.vars, Filter(_ends(b, op.starts), values), let.where))
             case _:
                 lets.append(let)
     return Program(program.name, Lambda(program.fn.params, tuple(lets), program.fn.results))
-
-
-def _are_scalars(atoms: Sequence[Atom]) -> bool:
-    return not any(isinstance(atom.type, ArrayType) for atom in atoms)
 
 
 def scan_of_pairs(b: Builder, op: Scan, row: tuple[Atom, ...] = ()) -> Map:
