@@ -55,7 +55,7 @@ class Inside:
             self.names += paths(tree, names[i] or f"args{i}")
             traced = [as_tracer(leaf, f"an argument of {who}") for leaf in found]
             self.weak += [leaf.weak for leaf in traced]
-            self.leaves += [_strong(leaf) for leaf in traced]
+            self.leaves += [cast(leaf, leaf.element) if leaf.weak else leaf for leaf in traced]
 
     def described(self) -> list[Leaf]:
         """The leaves as the trace of a kernel sees them."""
@@ -75,10 +75,6 @@ class Inside:
         count = len(values) - len(self.keywords)
         named = dict(zip(self.keywords, values[count:], strict=True))
         return fn(*values[:count], **named)
-
-
-def _strong(value: Tracer) -> Tracer:
-    return cast(value, value.element) if value.weak else value
 
 
 def call_program(program: KernelProgram, tree: Tree, leaves: Sequence[Tracer]) -> Any:

@@ -293,12 +293,7 @@ def push_n(n: int, xs: Any) -> Push:
         >>> example(np.arange(8))
         Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
     """
-    array = need_pull(xs, "push_n")
-
-    def write(put: Put) -> None:
-        _units(n, array, "push_n", lambda t, j, threads: t * n + j, put)
-
-    return Push(array.length, write, same=lambda: array)
+    return _by_units(n, xs, "push_n", lambda t, j, threads: t * n + j)
 
 
 def load(n: int, xs: Any) -> Push:
@@ -315,12 +310,7 @@ def load(n: int, xs: Any) -> Push:
         >>> example(np.arange(8))
         Array([0, 1, 2, 3, 4, 5, 6, 7], dtype=int64)
     """
-    array = need_pull(xs, "load")
-
-    def write(put: Put) -> None:
-        _units(n, array, "load", lambda t, j, threads: t + j * threads, put)
-
-    return Push(array.length, write, same=lambda: array)
+    return _by_units(n, xs, "load", lambda t, j, threads: t + j * threads)
 
 
 def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push:
@@ -366,6 +356,14 @@ def _refuse_grid(who: str, given: str) -> NoReturn:
         f"{who} is for the threads of a block, and this is code of the grid.",
         f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({given}, part), "
         "fk.split_up(1024, xs)).",
+    )
+
+
+def _by_units(n: int, xs: Any, who: str, place: Callable[[Any, Any, int], Any]) -> Push:
+    """An array of which each thread puts n elements."""
+    array = need_pull(xs, who)
+    return Push(
+        array.length, lambda put: _units(n, array, who, place, put), same=lambda: array
     )
 
 

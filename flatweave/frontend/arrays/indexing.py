@@ -241,10 +241,7 @@ def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
     def bound(given: Any, what: str, otherwise: Atom) -> Atom:
         if given is None:
             return otherwise
-        place = _bound(given, what)
-        below = scope.apply("lt", place, ZERO)
-        moved = scope.apply("select", below, add(place, extent), place)
-        return least(greatest(moved, low), high)
+        return least(greatest(_wrapped(_bound(given, what), extent), low), high)
 
     first = scope.apply("select", back, high, low)
     last = scope.apply("select", back, low, high)
@@ -266,14 +263,17 @@ def _count(distance: Atom, size: Atom) -> Atom:
 
 def _from_end(place: Atom, extent: Atom) -> Atom:
     """A bound of a slice: a negative one counts from the end, and is clipped at 0."""
-    scope = current()
     if isinstance(place, Const) and place.value < 0:
         return greatest(sub(extent, index(-int(place.value))), ZERO)
-    if scope.is_natural(place):
+    if current().is_natural(place):
         return place
-    below = scope.apply("lt", place, ZERO)
-    moved = scope.apply("select", below, add(place, extent), place)
-    return greatest(moved, ZERO)
+    return greatest(_wrapped(place, extent), ZERO)
+
+
+def _wrapped(place: Atom, extent: Atom) -> Atom:
+    """An index of which a negative one counts from the end."""
+    below = current().apply("lt", place, ZERO)
+    return current().apply("select", below, add(place, extent), place)
 
 
 def _backward(part: slice, extent: Atom, step: Const) -> Slice:
@@ -293,10 +293,7 @@ def _backward(part: slice, extent: Atom, step: Const) -> Slice:
 
 
 def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:
-    scope = current()
-    below = scope.apply("lt", place, ZERO)
-    moved = scope.apply("select", below, add(place, extent), place)
-    return least(greatest(moved, index(-1)), last)
+    return least(greatest(_wrapped(place, extent), index(-1)), last)
 
 
 def _selected(array: Tracer, selectors: Sequence[Selector], gap: int = 0) -> Tracer:

@@ -285,17 +285,12 @@ def sort(
         >>> fw.sort([3, 1, 2])
         Array([1, 2, 3], dtype=int64)
     """
-    if axis is not None or is_irregular(xs):
-        return _along("sort", xs, key, descending, axis)
-    arrays, tree = arrays_of_one_length(xs, "sort")
-    if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
-        return _along("sort", xs, key, descending, -1)
-    _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
-    alone = key is None and len(arrays) == 1
-    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort", alone)
-    if _is_narrow(fn, arrays):
-        return restructured(tree, _sorted(fn, arrays))
-    return restructured(tree, _gathered(arrays, _places(fn, arrays)))
+    def moved(fn: Lambda, arrays: list[Tracer], tree: Tree) -> Array:
+        if _is_narrow(fn, arrays):
+            return restructured(tree, _sorted(fn, arrays))
+        return restructured(tree, _gathered(arrays, _places(fn, arrays)))
+
+    return _by_keys("sort", xs, key, descending, axis, moved)
 
 
 @operation(static="descending axis stable kind")
@@ -313,13 +308,24 @@ def argsort(
         >>> fw.argsort(np.array([30, 10, 20]))
         Array([1, 2, 0], dtype=int64)
     """
+    return _by_keys("argsort", xs, key, descending, axis, lambda fn, arrays, _: _places(fn, arrays))
+
+
+def _by_keys(
+    who: str, xs: Any, key: Callable[[Any], Any] | None, descending: bool, axis: Any,
+    give: Callable[[Lambda, list[Tracer], Tree], Array],
+) -> Array:  # fmt: skip
+    """What `give` makes of the keys and the arrays; lines along an axis are sorted separately."""
     if axis is not None or is_irregular(xs):
-        return _along("argsort", xs, key, descending, axis)
-    arrays, tree = arrays_of_one_length(xs, "argsort")
-    if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
-        return _along("argsort", xs, key, descending, -1)
-    _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
-    return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)
+        return _along(who, xs, key, descending, axis)
+    arrays, tree = arrays_of_one_length(xs, who)
+    is_one = key is None and len(arrays) == 1
+    if is_one and arrays[0].ndim > 1:
+        return _along(who, xs, key, descending, -1)
+    _check_key(key, arrays, ["xs" + path for path in paths(tree)], who)
+    alone = is_one and who == "sort"
+    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), who, alone)
+    return give(fn, arrays, tree)
 
 
 @operation(static="descending")
@@ -347,13 +353,12 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> tuple[Array
     count = len(arrays)
     if _is_narrow(fn, [*arrays, *others]):
         moved = _sorted(fn, arrays, *others)
-        return restructured(tree, moved[:count]), restructured(rest, moved[count:])
-    if count > FEW_KEYS:
-        places = _places(fn, arrays)
-        moved = _gathered([*arrays, *others], places)
-        return restructured(tree, moved[:count]), restructured(rest, moved[count:])
-    *first, places = _sorted(fn, arrays, _numbers(arrays[0]))
-    return restructured(tree, first), restructured(rest, _gathered(others, places))
+    elif count > FEW_KEYS:
+        moved = _gathered([*arrays, *others], _places(fn, arrays))
+    else:
+        *first, places = _sorted(fn, arrays, _numbers(arrays[0]))
+        moved = [*first, *_gathered(others, places)]
+    return restructured(tree, moved[:count]), restructured(rest, moved[count:])
 
 
 def _check_rank_one(keys: Sequence[Tracer], names: Sequence[str]) -> None:

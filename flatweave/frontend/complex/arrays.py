@@ -247,42 +247,31 @@ def filled(
     shape: Any, fill_value: Any = None, dtype: Any = None, *, device: Any = None, v: Any = None
 ) -> Array:
     """An array of one complex number."""
-    value = whole(v if fill_value is None else fill_value)
+    return _filled("full", shape, whole(v if fill_value is None else fill_value), dtype, device)
+
+
+def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
+    """Both parts; in a real array a complex number is refused as astype refuses it."""
     wanted = None if dtype is None else complex_dtype(dtype)
     if dtype is not None and wanted is None:
-        return METHODS["full"](shape, _as_real(value, dtype), dtype=dtype, device=device)
-    part = None if wanted is None else PARTS[wanted]
-    real, imag = (
-        METHODS["full"](shape, each, dtype=part, device=device) for each in (value.real, value.imag)
-    )
-    return Complex(real, imag)
+        real = METHODS["astype"](value, dtype) if isinstance(value, Complex) else value
+        return METHODS[name](shape, real, dtype=dtype, device=device)
+    value, part = whole(value), None if wanted is None else PARTS[wanted]
+    return Complex(*(
+        METHODS[name](shape, each, dtype=part, device=device) for each in (value.real, value.imag)
+    ))  # fmt: skip
 
 
 @rule("full_like")
 def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of one complex number and the shape of another; its dtype, too, if it is complex."""
     shape = x.real if isinstance(x, Complex) else as_tracer(x)
-    if dtype is None:
-        dtype = x.dtype
-    wanted = complex_dtype(dtype)
-    if wanted is None:  # a real array: the number is refused as astype refuses it
-        return METHODS["full_like"](shape, _as_real(fill_value, dtype), dtype=dtype, device=device)
-    value = whole(fill_value)
-    parts = (
-        METHODS["full_like"](shape, each, dtype=PARTS[wanted], device=device)
-        for each in (value.real, value.imag)
-    )
-    return Complex(*parts)
+    return _filled("full_like", shape, fill_value, x.dtype if dtype is None else dtype, device)
 
 
 def _truth(value: T) -> T | Array:
     """Whether each complex number is not 0; anything else as it is."""
     return (value.real != 0) | (value.imag != 0) if isinstance(value, Complex) else value
-
-
-def _as_real(value: T, dtype: Any) -> T | Array:
-    """A number for a real array; DTypeError for a complex one."""
-    return METHODS["astype"](value, dtype) if isinstance(value, Complex) else value
 
 
 def _of_truth(name: str) -> Callable[..., Any]:

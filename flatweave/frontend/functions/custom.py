@@ -96,8 +96,9 @@ class _Call:
         op = Custom(
             self.who, fn,
             tuple(part.atom for leaf in self.moving for part in leaf.parts),
-            (self._function(self._types_of_pairs(), below, self._jvp, True),)
-            if rules.jvp and order else (),
+            (self._function(
+                [*self.types, *map(_tangent_type, self.types)], below, self._jvp, True
+            ),) if rules.jvp and order else (),
             (self._function(self.types, below, self._fwd),) if rules.fwd else (),
             (self._transposed(order if self.scope.is_transposed else below),)
             if rules.transpose else (),
@@ -183,10 +184,6 @@ class _Call:
             [next(made) if leaf.has_tangent else leaf.value for leaf in self.taken.leaves]
         )
         return values
-
-    def _types_of_pairs(self) -> list[Type]:
-        """Those of the parts of arguments and of their tangents."""
-        return [*self.types, *map(_tangent_type, self.types)]
 
     def _tangents(self, atoms: Sequence[Atom]) -> object:
         """Tangents in the structure of the arguments."""

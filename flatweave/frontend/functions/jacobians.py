@@ -93,12 +93,7 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callab
 
 
 def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
-    of_chosen, primals = chosen_arguments(f, argnums, args, "jacrev")
-    taken = _arrays(primals, "jacrev")
-    begun = len(current().builder.lets)
-    value, back = in_trace(of_chosen, primals, "jacrev")
-    in_blocks = _stores_arrays(begun)
-    out = _arrays(value, "jacrev")
+    taken, out, back, in_blocks = _derived(in_trace, f, argnums, args, "jacrev")
     rows: list[Any] = []
     for number, leaf in enumerate(out.leaves):
         if not leaf.has_tangent:
@@ -106,9 +101,7 @@ def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
             continue
 
         def row(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
-            seeds: list[Array | None] = [None] * len(out.leaves)
-            seeds[number] = _one_hot(leaf, i)
-            return back(out.rebuild(seeds))
+            return back(_seeded(out, number, _one_hot(leaf, i)))
 
         found = _every(leaf, row, taken, number_first=True, in_blocks=in_blocks)
         rows.append(_single(taken, argnums, found))
@@ -116,12 +109,7 @@ def _by_rows(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
 
 
 def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
-    of_chosen, primals = chosen_arguments(f, argnums, args, "jacfwd")
-    taken = _arrays(primals, "jacfwd")
-    begun = len(current().builder.lets)
-    value, along = linearize_in_trace(of_chosen, primals, "jacfwd")
-    in_blocks = _stores_arrays(begun)
-    out = _arrays(value, "jacfwd")
+    taken, out, along, in_blocks = _derived(linearize_in_trace, f, argnums, args, "jacfwd")
     columns: list[Any] = []
     for number, leaf in enumerate(taken.leaves):
         if not leaf.has_tangent:
@@ -129,9 +117,7 @@ def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
             continue
 
         def column(i: Any, number: int = number, leaf: Leaf = leaf) -> object:
-            seeds: list[Array | None] = [None] * len(taken.leaves)
-            seeds[number] = _one_hot(leaf, i)
-            return along(*taken.rebuild(seeds))
+            return along(*_seeded(taken, number, _one_hot(leaf, i)))
 
         columns.append(_every(leaf, column, out, number_first=False, in_blocks=in_blocks))
     found = [
@@ -139,6 +125,25 @@ def _by_columns(f: Callable[..., Any], argnums: Numbers, *args: Any) -> object:
         for k, leaf in enumerate(out.leaves)
     ]
     return out.rebuild(found)
+
+
+def _derived(
+    derive: Callable[..., Any], f: Callable[..., Any], argnums: Numbers, args: Sequence[Any],
+    who: str,
+) -> tuple[Opened, Opened, Callable[..., Any], bool]:  # fmt: skip
+    """The arguments that were chosen, the value, its derivative as `derive` gives it, and whether
+    the function stores arrays."""
+    of_chosen, primals = chosen_arguments(f, argnums, args, who)
+    taken = _arrays(primals, who)
+    begun = len(current().builder.lets)
+    value, derivative = derive(of_chosen, primals, who)
+    in_blocks = _stores_arrays(begun)
+    return taken, _arrays(value, who), derivative, in_blocks
+
+
+def _seeded(opened: Opened, number: int, seed: Array) -> Any:
+    """A value of which one leaf has a seed."""
+    return opened.rebuild([seed if k == number else None for k in range(len(opened.leaves))])
 
 
 def _named(body: Callable[..., Any], name: str) -> Callable[..., Any]:

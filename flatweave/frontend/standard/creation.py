@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def _filled(shape: Any, value: Any, dtype: Any, device: Any, who: str) -> Tracer
 FEW = 65536  # elements: more are filled by all cores
 
 
-def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> object:
+def _on_host(make: Any, shape: Any, dtype: Any = None, *, device: Any = None) -> object:
     """A small array of one value outside of a trace, by NumPy."""
     parts = shape if type(shape) is tuple else (shape,)
     elements = 1
@@ -51,15 +52,7 @@ def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> object:
     return host_array(make(parts, np.float64 if dtype is None else dtype.numpy))
 
 
-def _host_zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> object:
-    return _on_host(np.zeros, shape, dtype, device)
-
-
-def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> object:
-    return _on_host(np.ones, shape, dtype, device)
-
-
-@operation(static="dtype device", host=_host_zeros)
+@operation(static="dtype device", host=partial(_on_host, np.zeros))
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 0. Raises NegativeExtentError for an extent below 0.
 
@@ -72,7 +65,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     return _filled(shape, 0, dtype, device, "zeros")
 
 
-@operation(static="dtype device", host=_host_ones)
+@operation(static="dtype device", host=partial(_on_host, np.ones))
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array of 1. Raises NegativeExtentError for an extent below 0.
 

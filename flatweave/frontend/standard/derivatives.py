@@ -12,6 +12,7 @@ by 0. Functions of Hermitian matrices have Hermitian derivatives, as in JAX.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -84,10 +85,6 @@ def _scaled(a: Any, factor: Callable[[Any, Any], Any]) -> Array:
     return generate(a.shape, element)
 
 
-def _lower(i: Any, j: Any) -> Array:
-    return where(i > j, 1.0, 0.0)
-
-
 def _half(i: Any, j: Any) -> Array:
     """What makes a Hermitian matrix the lower triangle that adds up to it with its adjoint."""
     return where(i > j, 1.0, where(i == j, 0.5, 0.0))
@@ -128,22 +125,18 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Ar
 
 def adjugate(a: Any) -> Array:
     """The determinant times the inverse, which also a singular matrix has."""
-    def computed(a: Any) -> Array:
-        return step(adjugates, [a], [like(a, *a.shape[-2:])])[0]
-
-    return with_rules("adjugate", computed, a)
+    return with_rules("adjugate", partial(_of_matrices, adjugates), a)
 
 
-def _adjugate_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
-    return adjugate(*primals), adjugate_along(*primals, *tangents)
+def _of_matrices(compute: Callable[..., Values], *arrays: Any) -> Array:
+    """A step that gives matrices of the shape of the last ones."""
+    last = arrays[-1]
+    return step(compute, arrays, [like(last, *last.shape[-2:], dtype=dtype_of(*arrays))])[0]
 
 
 def adjugate_along(a: Any, t: Any) -> Array:
     """The derivative of the adjugate of `a` along `t`, which is linear in `t`."""
-    def computed(a: Any, t: Any) -> Array:
-        return step(adjugate_slopes, [a, t], [like(t, *t.shape[-2:], dtype=dtype_of(a, t))])[0]
-
-    return with_rules("adjugate_along", computed, a, t)
+    return with_rules("adjugate_along", partial(_of_matrices, adjugate_slopes), a, t)
 
 
 def _adjugate_along_jvp(
@@ -151,22 +144,15 @@ def _adjugate_along_jvp(
 ) -> tuple[Array, Array]:
     """The derivative of trace(y t) c - y t c, where y = inv(a), and c is the adjugate."""
     (a, t), (da, dt) = primals, tangents
-    c, y = adjugate(a), _inverse_of_third(a)
+    c, y = adjugate(a), with_rules("inv", partial(_of_matrices, _inverse), a)
     dc, yt = adjugate_along(a, da), matmul(y, t)
     dyt = -_product(y, da, yt)
     moved = _trace(yt) * dc - matmul(yt, dc) + _trace(dyt) * c - matmul(dyt, c)
     return adjugate_along(a, t), moved + adjugate_along(a, dt)
 
 
-def _inverse_of_third(a: Any) -> Array:
-    """The inverse; the error for a singular matrix says what it is needed for."""
-    def computed(a: Any) -> Array:
-        return step(_inverse, [a], [like(a, *a.shape[-2:])])[0]
-
-    return with_rules("inv", computed, a)
-
-
 def _inverse(a: Values) -> Values:
+    """The inverse; the error for a singular matrix says what it is needed for."""
     try:
         return np.linalg.inv(a)
     except np.linalg.LinAlgError:
@@ -251,7 +237,12 @@ def _svd_jvp(full_matrices: bool) -> Jvp:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[SVD, SVD]:
         (a,), (da,) = primals, tangents
         if full_matrices:
-            _need_square(a, "svd with full_matrices", "Give full_matrices=False.")
+            rows, columns = part_of(a).extents[-2:]
+            extents.same(
+                rows, columns,
+                "the derivative of svd with full_matrices needs square matrices, got {0} rows and"
+                " {1} columns.", remedy="Give full_matrices=False.",
+            )  # fmt: skip
         u, s, vh = svd(a, full_matrices=False)
         v, uh = _adjoint(vh), _adjoint(u)
         t = _product(uh, da, v)
@@ -309,7 +300,7 @@ def _qr_jvp(mode: str) -> Jvp:
         first = inv(r[..., :k])
         moved = matmul(da[..., :k], first)
         t = matmul(_adjoint(q), moved)
-        below = _scaled(t, _lower)
+        below = _scaled(t, lambda i, j: where(i > j, 1.0, 0.0))
         turn = below - _adjoint(below)
         if isinstance(t, Complex):
             turn = turn + _scaled(t - _adjoint(t), _phase)
@@ -318,15 +309,6 @@ def _qr_jvp(mode: str) -> Jvp:
         return (r, dr) if mode == "r" else (QR(q, r), QR(dq, dr))
 
     return jvp
-
-
-def _need_square(a: Any, who: str, remedy: str) -> None:
-    rows, columns = part_of(a).extents[-2:]
-    extents.same(
-        rows, columns,
-        f"the derivative of {who} needs square matrices, got {{0}} rows and {{1}} columns.",
-        remedy=remedy,
-    )  # fmt: skip
 
 
 # -- Fourier transforms ---------------------------------------------------------------------------
@@ -375,7 +357,7 @@ RULES: MappingProxyType[str, Callable[..., Rules]] = MappingProxyType({
     ),
     "inv": lambda: Rules(jvp=_inv_jvp),
     "det": lambda: Rules(jvp=_det_jvp),
-    "adjugate": lambda: Rules(jvp=_adjugate_jvp),
+    "adjugate": lambda: Rules(jvp=lambda a, t: (adjugate(*a), adjugate_along(*a, *t))),
     "adjugate_along": lambda: Rules(
         jvp=_adjugate_along_jvp, linear=1,
         transpose=lambda a, c: (matrix_transpose(adjugate_along(a, matrix_transpose(c))),),

@@ -242,30 +242,29 @@ def det(x: Any, /) -> Array:
 
 def adjugates(a: Values) -> Values:
     """The determinant times the inverse, by singular values: for each the product of the others."""
-    u, lengths, vh = np.linalg.svd(a)
-    others = np.where(_eye(a), 1, lengths[..., None, :]).prod(axis=-1)
-    turn = np.linalg.det(u) * np.linalg.det(vh)
-    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
-    return np.asarray(turn[..., None, None] * ((v * others[..., None, :]) @ uh))
+    v, rest, uh, turn = _singular_parts(a)
+    return np.asarray(turn * ((v * rest.prod(axis=-1)[..., None, :]) @ uh))
 
 
 def adjugate_slopes(a: Values, t: Values) -> Values:
     """Their derivatives along `t`, by singular values: for each two the product of the others."""
-    u, lengths, vh = np.linalg.svd(a)
-    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
-    rest = np.where(_eye(a), 1, lengths[..., None, :])
+    v, rest, uh, turn = _singular_parts(a)
+    is_diagonal = np.eye(a.shape[-1], dtype=bool)
     before, after = np.ones_like(rest), np.ones_like(rest)
     before[..., 1:] = np.cumprod(rest[..., :-1], axis=-1)
     after[..., :-1] = np.cumprod(rest[..., :0:-1], axis=-1)[..., ::-1]
-    others, turned = np.where(_eye(a), 0, before * after), uh @ t @ v
+    others, turned = np.where(is_diagonal, 0, before * after), uh @ t @ v
     diagonal = others @ np.diagonal(turned, axis1=-2, axis2=-1)[..., None]
-    turn = np.linalg.det(u) * np.linalg.det(vh)
-    moved = np.where(_eye(a), diagonal, -turned * others)
-    return np.asarray(turn[..., None, None] * (v @ moved @ uh))
+    moved = np.where(is_diagonal, diagonal, -turned * others)
+    return np.asarray(turn * (v @ moved @ uh))
 
 
-def _eye(a: Values) -> Values:
-    return np.eye(a.shape[-1], dtype=bool)
+def _singular_parts(a: Values) -> tuple[Values, Values, Values, Values]:
+    """v, the singular values but for a 1 on the diagonal, u^H, and the determinant of u v^H."""
+    u, lengths, vh = np.linalg.svd(a)
+    v, uh = (np.conj(np.swapaxes(x, -1, -2)) for x in (vh, u))
+    rest = np.where(np.eye(a.shape[-1], dtype=bool), 1, lengths[..., None, :])
+    return v, rest, uh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
 class Slogdet(NamedTuple):

@@ -98,24 +98,21 @@ def determinants(a: Any, n: int) -> Array:
 @operation(static="n")
 def inverses(a: Any, n: int) -> Array:
     """The inverses of matrices of n rows."""
-
-    def inverted(m: Any) -> tuple[Any, ...]:
-        left, right = elements(m, n, n), identity(m, n)
-        return _solved([row + other for row, other in zip(left, right, strict=True)])
-
-    return _kept(map(inverted, matrices(a, n, n)), f"inv {SINGULAR}")
+    found: tuple[Any, ...] = map(
+        lambda m: _solved(elements(m, n, n), identity(m, n)), matrices(a, n, n)
+    )
+    return _kept(found, f"inv {SINGULAR}")
 
 
 @for_complex
 @operation(static="n k")
 def solutions(a: Any, b: Any, n: int, k: int) -> Array:
     """The solutions of systems of n rows for k right sides each."""
-
-    def solved(m: Any, sides: Any) -> tuple[Any, ...]:
-        left, right = elements(m, n, n), elements(sides, n, k)
-        return _solved([row + other for row, other in zip(left, right, strict=True)])
-
-    return _kept(map(solved, matrices(a, n, n), matrices(b, n, k)), f"solve {SINGULAR}")
+    found: tuple[Any, ...] = map(
+        lambda m, sides: _solved(elements(m, n, n), elements(sides, n, k)),
+        matrices(a, n, n), matrices(b, n, k),
+    )  # fmt: skip
+    return _kept(found, f"solve {SINGULAR}")
 
 
 @for_complex
@@ -242,8 +239,9 @@ def _eliminated(rows: Rows) -> tuple[Rows, Any]:
     return repeat(n, step, state, n * width * _parts(rows))
 
 
-def _solved(rows: Rows) -> tuple[Any, ...]:
+def _solved(left: Rows, right: Rows) -> tuple[Any, ...]:
     """Whether no pivot is 0, and the solution of a system of rows with their right sides."""
+    rows = [row + other for row, other in zip(left, right, strict=True)]
     n, width = len(rows), len(rows[0])
     rows, _ = _eliminated(rows)
     good = rows[0][0] != 0

@@ -101,17 +101,27 @@ def of_complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Arr
     """The transform of complex, or real, lines."""
     lines, at = _lines(x, axis, who)
     given = _resized(lines, n)
+    name = "fft" if sign == FORWARD else "ifft"
+    return _back(_by_lines(
+        name, given, lambda length: length, norm, sign, who,
+        lambda rows: fourier(whole(rows), sign),
+    ), at)  # fmt: skip
+
+
+def _by_lines(
+    name: str, given: Any, width: Callable[[Any], Any], norm: Any, sign: int, who: str,
+    by_kernels: Callable[[Any], Array],
+) -> Array:  # fmt: skip
+    """The transform of each line, which has a `width`."""
     length = given.shape[-1]
     expect_elements(length, who)
-    name = "fft" if sign == FORWARD else "ifft"
 
     def computed(given: Any) -> Array:
         if is_on_device():
-            found = _by_rows(lambda rows: fourier(whole(rows), sign), given)
-            return _scaled(found, length, norm, sign)
-        return transformed(name, given, length, complex_of(given), norm)
+            return _scaled(_by_rows(by_kernels, given), length, norm, sign)
+        return transformed(name, given, width(length), complex_of(given), norm)
 
-    return _back(ruled(name, computed, given, norm, length), at)
+    return ruled(name, computed, given, norm, length)
 
 
 def half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
@@ -124,17 +134,11 @@ def half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:
         )
     lines, at = _lines(array, axis, who)
     given = as_tracer(_resized(lines, n))
-    length = given.shape[-1]
-    expect_elements(length, who)
     name = "rfft" if sign == FORWARD else "ihfft"
-
-    def computed(given: Any) -> Array:
-        if is_on_device():
-            found = _by_rows(lambda rows: of_reals(as_tracer(rows), sign), given)
-            return _scaled(found, length, norm, sign)
-        return transformed(name, given, as_tracer(length) // 2 + 1, complex_of(given), norm)
-
-    return _back(ruled(name, computed, given, norm, length), at)
+    return _back(_by_lines(
+        name, given, lambda length: as_tracer(length) // 2 + 1, norm, sign, who,
+        lambda rows: of_reals(as_tracer(rows), sign),
+    ), at)  # fmt: skip
 
 
 def mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Array:

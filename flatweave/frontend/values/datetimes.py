@@ -26,7 +26,7 @@ from flatweave.frontend.values.arguments import Overriding, owners
 from flatweave.frontend.values.array import METHODS, Array, HostArray
 from flatweave.frontend.values.arrow_interface import capsules
 from flatweave.frontend.values.exchange import Values
-from flatweave.frontend.values.tree import Node, flat_values, is_irregular
+from flatweave.frontend.values.tree import Elements, flat_values, is_irregular
 
 POINT, SPAN = "M", "m"  # NumPy's kinds: datetime64, timedelta64
 
@@ -39,26 +39,16 @@ def _right(name: str) -> Any:
     return lambda self, other: METHODS[name](other, self)
 
 
-class Times(Node, Overriding):
+class Times(Elements, Overriding):
     """Times of one unit: `.ticks` are integers, which `like` makes times of this unit again."""
 
     __slots__ = ("ticks",)
     parts: ClassVar[tuple[str, ...]] = ("ticks",)
-    irregular: ClassVar[bool] = False
     dtype: ClassVar[np.dtype[Any]]
     __array_ufunc__ = None  # NumPy leaves `array - times` to us
 
     def __init__(self, ticks: Any) -> None:
         self.ticks = ticks
-
-    @classmethod
-    def made(cls, *parts: Any) -> Node:
-        """The times with these ticks; where they are rows, these of times."""
-        (ticks,) = parts
-        if is_irregular(ticks):
-            rows: Node = type(ticks).made(cls.made(ticks.values), ticks.offsets)
-            return rows
-        return cls(ticks)
 
     @classmethod
     def like(cls, ticks: Any) -> Times:

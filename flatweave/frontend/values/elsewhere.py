@@ -77,39 +77,43 @@ class Several:
         return found
 
 
-class Viewed:
-    """The rows of a piece as elements of another dtype, in rows of another shape."""
+class Seen:
+    """A view of the rows of another piece."""
 
-    __slots__ = ("dtype", "piece", "row")
+    __slots__ = ("piece",)
 
-    def __init__(self, piece: Piece, dtype: Any, row: tuple[int, ...]) -> None:
+    def __init__(self, piece: Piece) -> None:
         self.piece = piece
-        self.dtype = np.dtype(dtype)
-        self.row = row
 
     @property
     def rows(self) -> int:
         """How many there are."""
         return self.piece.rows
+
+
+class Viewed(Seen):
+    """The rows of a piece as elements of another dtype, in rows of another shape."""
+
+    __slots__ = ("dtype", "row")
+
+    def __init__(self, piece: Piece, dtype: Any, row: tuple[int, ...]) -> None:
+        super().__init__(piece)
+        self.dtype = np.dtype(dtype)
+        self.row = row
 
     def load(self, begin: int, end: int) -> Values:
         """Some of them; contiguous rows are not copied."""
         return seen_as(self.piece.load(begin, end), self.dtype, self.row)
 
 
-class Field:
+class Field(Seen):
     """One field of the records of a piece."""
 
-    __slots__ = ("name", "piece")
+    __slots__ = ("name",)
 
     def __init__(self, piece: Piece, name: str) -> None:
-        self.piece = piece
+        super().__init__(piece)
         self.name = name
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.piece.rows
 
     def load(self, begin: int, end: int) -> Values:
         """That field of some of them."""
@@ -145,7 +149,7 @@ def memory_behind(piece: Piece) -> list[Values]:
             return [values]
         case Several(parts=parts):
             return [values for part, _, _ in parts for values in memory_behind(part)]
-        case Viewed(piece=inner) | Field(piece=inner):
+        case Seen(piece=inner):
             return memory_behind(inner)
     return []
 

@@ -32,15 +32,14 @@ from flatweave.frontend.values.array import (
 )
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.exchange import Values
-from flatweave.frontend.values.tree import Node, flatten, is_irregular
+from flatweave.frontend.values.tree import Elements, Node, flatten
 from flatweave.scalar.ops import evaluate
 
 
-class Composed(Array, Node):
+class Composed(Array, Elements):
     """An array, or a scalar, of such numbers; all its parts have one shape."""
 
     __slots__ = ()
-    irregular: ClassVar[bool] = False
 
     @property
     def _part(self) -> Tracer:
@@ -118,15 +117,6 @@ class Short(Composed):
 
     def __init__(self, words: Any) -> None:
         self.words = words
-
-    @classmethod
-    def made(cls, *parts: Any) -> Node:
-        """The floats with these bits; where they are rows, these of floats."""
-        (words,) = parts
-        if is_irregular(words):
-            rows: Node = type(words).made(cls.made(words.values), words.offsets)
-            return rows
-        return cls(words)
 
     @classmethod
     def spelled(cls, *texts: str) -> str:
@@ -267,15 +257,6 @@ class Complex(Composed):
     def __init__(self, real: Any, imag: Any) -> None:
         self.real = real
         self.imag = imag
-
-    @classmethod
-    def made(cls, *parts: Any) -> Node:
-        """The complex numbers with these parts; where they are rows, these of complex numbers."""
-        real, imag = parts
-        if is_irregular(real):
-            rows: Node = type(real).made(cls.made(real.values, imag.values), real.offsets)
-            return rows
-        return cls(real, imag)
 
     @classmethod
     def spelled(cls, *texts: str) -> str:

@@ -51,6 +51,22 @@ class Node:
         return f"{cls.__name__}({pairs})"
 
 
+class Elements(Node):
+    """A Node of arrays of one shape, which goes along one axis."""
+
+    __slots__ = ()
+    irregular: ClassVar[bool] = False
+
+    @classmethod
+    def made(cls, *parts: Any) -> Any:
+        """The value with these parts; where they are rows, these of values."""
+        first = parts[0]
+        if not is_irregular(first):
+            return cls(*parts)
+        values = cls.made(*(rows.values for rows in parts))
+        return type(first).made(values, first.offsets)
+
+
 def is_irregular(value: Any) -> bool:
     """Whether a value is a Node of rows that may differ in length: a Ragged."""
     return isinstance(value, Node) and value.irregular
@@ -314,16 +330,14 @@ def _children(
 def _flatten_dict(value: Mapping[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
     """A dict by its keys in sorted order, so that equal keys make equal trees."""
     written = list(value)
-    keys = sorted(written, key=lambda key: (type(key).__name__, key if _sorts(key) else repr(key)))
+    keys = sorted(written, key=lambda key: (
+        type(key).__name__, key if isinstance(key, str | int | float) else repr(key)
+    ))  # fmt: skip
     order = tuple(keys.index(key) for key in written)
     children = _children((value[key] for key in keys), leaves, is_leaf)
     cls = next((cls for cls in (OrderedDict, defaultdict) if isinstance(value, cls)), None)
     factory = value.default_factory if isinstance(value, defaultdict) else None
     return Tree("dict", cls, tuple(keys), children, order, factory)
-
-
-def _sorts(key: Any) -> bool:
-    return isinstance(key, str | int | float)
 
 
 def _rebuild(tree: Tree, leaves: Iterator[Any]) -> Any:
