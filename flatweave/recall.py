@@ -118,7 +118,7 @@ class Kept:
         put(self.group_name(names), content)
 
     def plain_plan(self, plan: Plan) -> Content:
-        """All that a call must know."""
+        """A plan as numbers, texts and tuples."""
         return (
             tuple((param.dtype.name, param.is_array) for param in plan.params),
             tuple((result.dtype.name, result.extents) for result in plan.results),
@@ -165,7 +165,7 @@ class Kept:
         return name_on_disk("group", self.name, *names)
 
     def plan_of(self, content: Content) -> Plan:
-        """The plan as it was."""
+        """The plan of such tuples."""
         params, results, sites, calls = content
         return Plan(
             tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
@@ -286,7 +286,7 @@ def put(name: str, content: Content) -> None:
 
 
 def recalled(name: str, read: Callable[[Any], T]) -> T | None:
-    """What `read` makes of what was stored; None where nothing was, or no longer anything whole."""
+    """`read` of what was stored under a name; None where it is missing or damaged."""
     found = process_cache().get(name)
     if found is None:
         return None

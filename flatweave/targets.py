@@ -88,30 +88,6 @@ def _machine_of_cpu() -> Machine:
     return cpu(here.register_bits, here.registers)
 
 
-def _emit_cpu(unit: Unit) -> dict[str, str]:
-    return {"llvm": emit(unit, isa.here())}
-
-
-def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, timer: PhaseTimer) -> Runnable:
-    return OnCpu(load(unit, plan, timer))
-
-
-def _cpu() -> str:
-    return processor().name
-
-
-def _assembly(text: dict[str, str]) -> dict[str, str]:
-    return {"asm": assembly(text["llvm"])}
-
-
-def _emit_opencl(unit: Unit) -> dict[str, str]:
-    return {"opencl": opencl.emit(unit)}
-
-
-def _emit_cuda(unit: Unit) -> dict[str, str]:
-    return {"cuda": cuda.emit(unit)}
-
-
 def _on(find: Callable[[int], Device], emit: Emit) -> Callable[[int], Load]:
     """How a unit is made to run on a device by its number, which the first call opens."""
     return lambda index: _on_device(functools.partial(find, index), emit)
@@ -133,10 +109,6 @@ def on_device(
     )  # fmt: skip
 
 
-def _ptx(text: dict[str, str]) -> dict[str, str]:
-    return {"ptx": cuda_libraries.ptx(text["cuda"])}
-
-
 def _none(*given: object) -> Any:
     return {}
 
@@ -147,15 +119,18 @@ TARGETS = {
     target.name: target
     for target in (
         Target(
-            "cpu", _machine_of_cpu, _emit_cpu, _load_cpu, {"llvm": "ll", "asm": "txt"},
-            _assembly, _cpu,
+            "cpu", _machine_of_cpu, lambda unit: {"llvm": emit(unit, isa.here())},
+            lambda _, plan, unit, timer: OnCpu(load(unit, plan, timer)),
+            {"llvm": "ll", "asm": "txt"}, lambda text: {"asm": assembly(text["llvm"])},
+            lambda: processor().name,
         ),
         Target(
-            "opencl", lambda: OPENCL, _emit_opencl, ON_OPENCL(0), {"opencl": "cl"}, _none,
-            numbered=ON_OPENCL,
+            "opencl", lambda: OPENCL, lambda unit: {"opencl": opencl.emit(unit)}, ON_OPENCL(0),
+            {"opencl": "cl"}, _none, numbered=ON_OPENCL,
         ),
         Target(
-            "cuda", lambda: CUDA, _emit_cuda, ON_CUDA(0), {"cuda": "cu", "ptx": "ptx"}, _ptx,
+            "cuda", lambda: CUDA, lambda unit: {"cuda": cuda.emit(unit)}, ON_CUDA(0),
+            {"cuda": "cu", "ptx": "ptx"}, lambda text: {"ptx": cuda_libraries.ptx(text["cuda"])},
             numbered=ON_CUDA,
         ),
         Target("interp", lambda: None, _none, _none, {}, _none),

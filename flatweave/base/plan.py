@@ -240,18 +240,14 @@ class _Rows:
             self.values = read(value, self.memory, self.count)
             self.values.setflags(write=False)
 
-    @property
-    def whole_shape(self) -> tuple[int, ...]:
-        """The shape of all rows in memory, with the rows along its first axis."""
-        return (self.rows, *self.shapes[0]) if self.kind.mapped else self.shapes[0]
-
     def _viewed(self, values: Values, shape: tuple[int, ...]) -> Values:
         """What the function sees: pairs of floats are complex numbers."""
         return values.view(self.dtype).reshape(shape[:-1] if self.dtype.kind == "c" else shape)
 
     def whole(self) -> Values:
         """The array; a mapped one with the rows along its first axis."""
-        return self._viewed(self.values, self.whole_shape)
+        shape = self.shapes[0]
+        return self._viewed(self.values, (self.rows, *shape) if self.kind.mapped else shape)
 
     def expanded(self) -> Values:
         """The same; one that is not mapped has a first axis of extent 1."""

@@ -66,11 +66,7 @@ def dual(f: Forward, fn: Lambda, flags: Sequence[bool]) -> tuple[Lambda, Lambda 
 
 def reduce_reverse(r: Reverse, let: Let, op: Reduce) -> Back | None:
     """The cotangents of all partial results, then those of elements; `neutral` is the first."""
-    if _rows(op.fn):
-        r.run(as_loop(r.b, let, op))
-        return None
-    if any(len(shape_of(x)) > 1 for x in op.xs):
-        r.run(of_rank_one(r.b, let, op))
+    if _is_rewritten(r, let, op):
         return None
     name = function_of(op.fn)
     if name in EXTREMES:
@@ -93,11 +89,7 @@ def reduce_reverse(r: Reverse, let: Let, op: Reduce) -> Back | None:
 
 def scan_reverse(r: Reverse, let: Let, op: Scan) -> Back | None:
     """A linear recurrence the other way."""
-    if _rows(op.fn):
-        r.run(as_loop(r.b, let, op))
-        return None
-    if any(len(shape_of(x)) > 1 for x in op.xs):
-        r.run(of_rank_one(r.b, let, op))
+    if _is_rewritten(r, let, op):
         return None
     if is_sum(op.fn):
         return sum_scan(r, let, op)
@@ -175,6 +167,12 @@ def _gather(b: Builder, xs: Atom, indices: Atom, size: Atom) -> Atom:
     return generate(b, shape_of(indices), write)[0]
 
 
-def _rows(fn: Lambda) -> bool:
-    """Whether an operator combines rows."""
-    return any(isinstance(param.type, ArrayType) for param in fn.params)
+def _is_rewritten(r: Reverse, let: Let, op: Reduce | Scan) -> bool:
+    """Whether it was rewritten: to a loop where rows are combined, else to arrays of rank 1."""
+    if any(isinstance(param.type, ArrayType) for param in op.fn.params):
+        r.run(as_loop(r.b, let, op))
+    elif any(len(shape_of(x)) > 1 for x in op.xs):
+        r.run(of_rank_one(r.b, let, op))
+    else:
+        return False
+    return True

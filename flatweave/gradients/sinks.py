@@ -213,10 +213,15 @@ def is_ragged(inner: Builder, sink: Sink) -> bool:
 
 @record
 class Carried:
-    """What a body gives of a sink: its results, and the sink of these for all elements."""
+    """What a body gives of a sink: its results, and how the indices follow from these."""
 
+    sink: Sink
     results: list[Atom]
-    rebuild: Callable[[Sequence[Atom]], Sink]
+    dims: list[Callable[[Sequence[Atom]], Dim]]
+
+    def rebuild(self, arrays: Sequence[Atom]) -> Sink:
+        """The sink of all elements, given the arrays of their results."""
+        return Sink(self.sink.target, tuple(dim(arrays) for dim in self.dims), arrays[0])
 
 
 def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> Carried:
@@ -232,21 +237,14 @@ def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> 
             dims.append(_always(replace(dim, axis=dim.axis + rank)))
         elif moved is not None:
             dims.append(_always(moved))
-        elif isinstance(dim, Along):
-            dims.append(operator.itemgetter(len(results)))
-            results.append(spread(inner, dim, sink.batch))
-        elif dim in places:
+        elif not isinstance(dim, Along) and dim in places:
             dims.append(_always(places[dim]))
-        elif dim not in inner.own:
+        elif not isinstance(dim, Along) and dim not in inner.own:
             dims.append(_always(dim))
         else:
             dims.append(operator.itemgetter(len(results)))
             results.append(spread(inner, dim, sink.batch))
-
-    def rebuild(arrays: Sequence[Atom]) -> Sink:
-        return Sink(sink.target, tuple(dim(arrays) for dim in dims), arrays[0])
-
-    return Carried(results, rebuild)
+    return Carried(sink, results, dims)
 
 
 def _along(b: Builder, dim: Atom, places: Mapping[Atom, int]) -> Along | None:
@@ -293,11 +291,7 @@ def carry_rows(inner: Builder, sink: Sink, places: Mapping[Atom, int] = NOWHERE)
             results.append(spread(inner, dim, sink.batch))
         else:
             dims.append(_always(dim))
-
-    def rebuild(arrays: Sequence[Atom]) -> Sink:
-        return Sink(sink.target, tuple(dim(arrays) for dim in dims), arrays[0])
-
-    return Carried(results, rebuild)
+    return Carried(sink, results, dims)
 
 
 def _always(dim: Dim) -> Callable[[Sequence[Atom]], Dim]:

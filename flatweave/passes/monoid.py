@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import record
-from flatweave.passes.operators import extreme_neutral
+from flatweave.passes.operators import extreme_neutral, known_neutral
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
@@ -94,15 +94,11 @@ def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Ato
 
     If repeating the given element has no effect, it is used itself.
     """
-    found: list[Atom] = []
-    for name, param, given in zip(component_functions(fn) or (), fn.params, ne, strict=False):
-        assert isinstance(param.type, DType)
-        value = identity(name, param.type)
-        if value is None:
-            return ()
-        repeats = _may_repeat(name, given) and not segmented
-        found.append(given if repeats else constant(value, param.type))
-    return tuple(found)
+    each = zip(component_functions(fn) or (), ne, known_neutral(fn), strict=False)
+    return tuple(
+        given if _may_repeat(name, given) and not segmented else value
+        for name, given, value in each
+    )
 
 
 def _may_repeat(name: str, ne: Atom) -> bool:

@@ -223,8 +223,8 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     cost = cost_of_result(producer.body, position) + STORING // 3 * gathered
     if uses.reads > 1:
         cost += STORING * crossings(producer.body.params[-1:], needed)
-    if uses.shifted:
-        cost += INNER_LOOP * STEP * _walked(needed)  # a loop of steps for each
+    if uses.shifted:  # to find the row of another position takes a search
+        cost += INNER_LOOP * STEP * sum(isinstance(let.op, Locate) for let in needed)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
     if not uses.once and whole_cost > LONG:
@@ -240,11 +240,6 @@ def _pays(producer: Sweep, position: int, uses: Uses, whole_cost: float) -> bool
     if not may_repeat(whole_cost, max(uses.reads, uses.visits)):
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
-
-
-def _walked(needed: Iterable[Let]) -> int:
-    """For how many results of a walk along rows an element at another position needs a search."""
-    return sum(isinstance(let.op, Locate) for let in needed)
 
 
 def _is_copy(op: Sweep, position: int) -> bool:

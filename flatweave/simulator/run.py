@@ -95,7 +95,8 @@ def _block(
     clocks = [Clock(first + warp, kernel.warps, seen) for warp in range(kernel.warps)]
     ready = []
     for warp, clock in enumerate(clocks):
-        agent = _agent(number, first + warp, clock)
+        own = first + warp
+        agent = Agent(number, clock.warps, clock, clock.own, WarpTimes(), own, own)
         steps = Warp(agent, progress, warp).call(env, kernel.body, ())
         ready.append(Running(warp, steps, progress))
     arrived: list[Running] = []
@@ -122,11 +123,6 @@ def _block(
             yield Event.WAIT if all(warp.waits for warp in ready) else Event.LOOK
         else:
             yield event
-
-
-def _agent(block: int, number: int, clock: Clock) -> Agent:
-    """A warp that the machine has."""
-    return Agent(block, clock.warps, clock, clock.own, WarpTimes(), number, number)
 
 
 # The simulator: runs a unit in NumPy, slowly, and finds what real machines would not forgive.

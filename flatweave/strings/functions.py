@@ -113,16 +113,20 @@ def _at(strings: Any, places: Any) -> Any:
 
 def by_rank(function: Callable[..., Any], strings: Strings, *args: Any, **options: Any) -> Any:
     """A function of the order of strings."""
+    return function(_ranked(function, strings)[0], *args, **options)
+
+
+def _ranked(function: Callable[..., Any], strings: Any) -> tuple[Any, Any]:
+    """The ranks of strings; raises Unsupported for rows of them."""
     if not isinstance(strings, Strings):
         raise unsupported(function)
-    return function(ranked(strings.bytes)[0], *args, **options)
+    numbers, first = ranked(strings.bytes)
+    return numbers, first
 
 
 def as_ranks(function: Callable[..., Any], strings: Strings, *args: Any, **options: Any) -> Any:
     """A function whose first result is some of the strings."""
-    if not isinstance(strings, Strings):
-        raise unsupported(function)
-    numbers, first = ranked(strings.bytes)
+    numbers, first = _ranked(function, strings)
     found = function(numbers, *args, **options)
     if not isinstance(found, tuple):
         return made(strings.bytes[first[found]])
@@ -133,19 +137,15 @@ def as_ranks(function: Callable[..., Any], strings: Strings, *args: Any, **optio
 
 def distinct(function: Callable[..., Any], strings: Strings, equal_nan: bool) -> Any:
     """What the functions of different values consist of: each number up to the last one occurs."""
-    if not isinstance(strings, Strings):
-        raise unsupported(function)
-    numbers, first = ranked(strings.bytes)
+    numbers, first = _ranked(function, strings)
     counts = fw.histogram(first.shape[0], numbers)
     return made(strings.bytes[first]), first, numbers, counts
 
 
 def extreme(function: Callable[..., Any], strings: Strings) -> Any:
     """The least or the greatest string."""
-    if not isinstance(strings, Strings):
-        raise unsupported(function)
     where = fw.argmin if function is fw.min else fw.argmax
-    return strings[where(ranked(strings.bytes)[0])]
+    return strings[where(_ranked(function, strings)[0])]
 
 
 def together(*all_of: Any) -> tuple[list[Any], Any]:

@@ -155,16 +155,8 @@ def _or(known: Sequence[Bounds]) -> Bounds | None:
     return Bounds(0, (1 << max(each.high for each in known).bit_length()) - 1)
 
 
-def _shl(known: Sequence[Bounds]) -> Bounds | None:
-    return _corners(int.__lshift__)(known) if known[1].low >= 0 and known[1].high < 64 else None
-
-
-def _shr(known: Sequence[Bounds]) -> Bounds | None:
-    return _corners(int.__rshift__)(known) if known[1].low >= 0 and known[1].high < 64 else None
-
-
-def _neg(known: Sequence[Bounds]) -> Bounds:
-    return Bounds(-known[0].high, -known[0].low)
+def _shifted(by: Callable[[int, int], int]) -> Rule:
+    return lambda known: _corners(by)(known) if 0 <= known[1].low <= known[1].high < 64 else None
 
 
 def _abs(known: Sequence[Bounds]) -> Bounds:
@@ -174,14 +166,6 @@ def _abs(known: Sequence[Bounds]) -> Bounds:
 
 def _select(known: Sequence[Bounds]) -> Bounds:
     return Bounds(min(a.low for a in known[1:]), max(a.high for a in known[1:]))
-
-
-def _same(known: Sequence[Bounds]) -> Bounds:
-    return known[0]
-
-
-def _bits(known: Sequence[Bounds]) -> Bounds:
-    return Bounds(0, 64)
 
 
 RULES: Mapping[str, Rule] = {
@@ -195,17 +179,12 @@ RULES: Mapping[str, Rule] = {
     "and": _and,
     "or": _or,
     "xor": _or,
-    "shl": _shl,
-    "shr": _shr,
-    "neg": _neg,
+    "shl": _shifted(int.__lshift__),
+    "shr": _shifted(int.__rshift__),
+    "neg": lambda known: Bounds(-known[0].high, -known[0].low),
     "abs": _abs,
     "sign": lambda known: Bounds(-1, 1),
     "select": _select,
-    "floor": _same,
-    "ceil": _same,
-    "round": _same,
-    "trunc": _same,
-    "popcount": _bits,
-    "clz": _bits,
-    "ctz": _bits,
+    **dict.fromkeys(("floor", "ceil", "round", "trunc"), lambda known: known[0]),
+    **dict.fromkeys(("popcount", "clz", "ctz"), lambda known: Bounds(0, 64)),
 }

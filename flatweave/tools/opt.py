@@ -27,13 +27,13 @@ from flatweave.array_ir.syntax import (
     verify,
 )
 from flatweave.base.errors import CompilerBug
-from flatweave.base.pretty import listed
 from flatweave.kernel_ir.units import parse_unit, print_unit
 from flatweave.kernel_ir.units import verify as verify_unit
 from flatweave.lower.program import lower
 from flatweave.passes.rewrite import check_order
 from flatweave.pipeline import PASSES
 from flatweave.targets import TARGETS
+from flatweave.tools import names_of, parser_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,24 +83,11 @@ def _result(options: argparse.Namespace) -> str:
     return print_unit(unit)
 
 
-def _names(text: str) -> list[str]:
-    """Names of passes with commas between them."""
-    names = [name for name in text.split(",") if name]
-    for name in names:
-        if name not in PASSES:
-            raise argparse.ArgumentTypeError(f"no pass {name}: there are {listed(PASSES)}")
-    return names
-
-
 def _parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m flatweave.tools.opt", description=summary, epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    parser = parser_of("opt", __doc__)
     parser.add_argument("file", help="a .air or .kir text, or - for standard input")
     parser.add_argument(
-        "--pass", dest="passes", type=_names, default=[], metavar="NAMES",
+        "--pass", dest="passes", type=names_of("pass", PASSES), default=[], metavar="NAMES",
         help="passes to apply, in this order",
     )  # fmt: skip
     parser.add_argument(

@@ -17,11 +17,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flatweave.array_ir.syntax import Program, parse_program, print_program, same
-from flatweave.base.pretty import counted, duration, listed, table
+from flatweave.base.pretty import counted, duration, table
 from flatweave.frontend.call.compiled import Stages
 from flatweave.jit import Jitted
 from flatweave.pipeline import PASSES, optimise
 from flatweave.targets import TARGET_OF_TEXT
+from flatweave.tools import names_of, parser_of
 
 ALIKE = ("array", "fused", "flat")  # stages that the passes have shown already
 
@@ -88,26 +89,12 @@ def _summary(stages: Stages) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _names(text: str) -> list[str]:
-    """Names of stages with commas between them."""
-    known = {*PASSES, "array", "fused", "flat", "kernel", *TARGET_OF_TEXT}
-    names = [name for name in text.split(",") if name]
-    for name in names:
-        if name not in known:
-            stages = listed(sorted(known))
-            raise argparse.ArgumentTypeError(f"no stage {name}: there are {stages}")
-    return names
-
-
 def _parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m flatweave.tools.show", description=summary, epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    known = sorted({*PASSES, "array", "fused", "flat", "kernel", *TARGET_OF_TEXT})
+    parser = parser_of("show", __doc__)
     parser.add_argument("file", help="a Python program that calls compiled functions")
     parser.add_argument(
-        "--stage", dest="stages", type=_names, default=[], metavar="NAMES",
+        "--stage", dest="stages", type=names_of("stage", known), default=[], metavar="NAMES",
         help="only these stages or passes",
     )  # fmt: skip
     return parser

@@ -18,6 +18,7 @@ for all rows by one step of the host, by the method that it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
@@ -28,7 +29,7 @@ from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import array_of, at, each
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, array_type, scalar_type
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var, array_type, scalar_type
 from flatweave.terms.traverse import Substitution, free_vars
 
 Numbers = Callable[[Builder, Atom], Atom]
@@ -179,6 +180,23 @@ def lift_while(rows: Rows, op: While) -> Sequence[Atom]:
     return bound
 
 
+def _state_of(
+    slots: Sequence[Slot], state: Sequence[Sequence[Var]], c: Builder, k: Atom,
+    renaming: Substitution,
+) -> list[Atom]:  # fmt: skip
+    """The state of one row."""
+    found: list[Atom] = []
+    for slot, group in zip(slots, state, strict=True):
+        found.append(slot.read(c, group, k, found, renaming))
+    return found
+
+
+def _entered(slots: Sequence[Slot], rows: Rows, values: Sequence[Atom]) -> list[Atom]:
+    """The state of all rows, as it enters an iteration."""
+    pairs = zip(slots, values, strict=True)
+    return [atom for slot, value in pairs for atom in slot.entered(rows, value)]
+
+
 def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom]) -> list[Atom]:
     b = rows.b
     turn = b.inner(optional=True)
@@ -188,12 +206,7 @@ def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom
     results = [slot.bind_results(turn, rows.count) for slot in slots]
     params = [count, numbers, *(v for group in (*state, *results) for v in group)]
 
-    def own(c: Builder, k: Atom, renaming: Substitution) -> list[Atom]:
-        found: list[Atom] = []
-        for slot, group in zip(slots, state, strict=True):
-            found.append(slot.read(c, group, k, found, renaming))
-        return found
-
+    own = partial(_state_of, slots, state)
     some, (holds,) = over_some(
         rows, turn, count, lambda c, k: at(c, numbers, k), op.condition, own
     )
@@ -207,10 +220,8 @@ def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom
         rows, turn, left, lambda c, q: at(c, numbers, at(c, stays, q)), op.body,
         lambda c, q, renaming: own(c, at(c, stays, q), renaming),
     )  # fmt: skip
-    state_after = [left, each(turn, left, lambda c, q: at(c, numbers, at(c, stays, q)))]
-    for slot, value in zip(slots, after, strict=True):
-        state_after += slot.entered(going, value)
-    body = turn.close(params, [*state_after, *given])
+    numbers_after = each(turn, left, lambda c, q: at(c, numbers, at(c, stays, q)))
+    body = turn.close(params, [left, numbers_after, *_entered(slots, going, after), *given])
     test = b.inner()
     left, *rest = test.params_like(params, Substitution())
     any_left = test.close([left, *rest], [test.apply("gt", left, index(0))])
@@ -242,26 +253,16 @@ def _in_step(rows: Rows, op: For) -> Sequence[Atom]:
     rows.settle(free_vars(op.body))
     b, (index_, *params) = rows.b, op.body.params
     slots = slots_of(rows, params)
-    init = [
-        atom for slot, value in zip(slots, op.init, strict=True)
-        for atom in slot.entered(rows, value)
-    ]  # fmt: skip
+    init = _entered(slots, rows, op.init)
     turn = b.inner(optional=True)
     i = turn.params_like([index_], Substitution())[0]
     state = [slot.bind(turn, rows.count) for slot in slots]
-
-    def own(c: Builder, k: Atom, renaming: Substitution) -> list[Atom]:
-        found: list[Atom] = []
-        for slot, group in zip(slots, state, strict=True):
-            found.append(slot.read(c, group, k, found, renaming))
-        return [i, *found]
-
-    going, results = over_some(rows, turn, rows.count, lambda c, k: k, op.body, own)
-    after = [
-        atom for slot, value in zip(slots, results, strict=True)
-        for atom in slot.entered(going, value)
-    ]  # fmt: skip
-    body = turn.close([i, *(var for group in state for var in group)], after)
+    going, results = over_some(
+        rows, turn, rows.count, lambda c, k: k, op.body,
+        lambda c, k, renaming: [i, *_state_of(slots, state, c, k, renaming)],
+    )  # fmt: skip
+    params = [i, *(var for group in state for var in group)]
+    body = turn.close(params, _entered(slots, going, results))
     any_rows = b.apply("gt", rows.count, index(0))
     stop = b.apply("select", any_rows, op.hi, op.lo)
     made = list(b.emit(For(op.lo, stop, op.step, body, tuple(init))))
