@@ -256,5 +256,3 @@ class Interp(Reader):
             for extent in result.type.shape
         ]
         return np.empty((0, *shape), result.type.dtype.numpy)
-
-

@@ -348,5 +348,3 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
         generated(shape, lambda *at, k=k: read(axes[k], (at[order.index(k)],)))[0]
         for k in range(len(axes))
     )
-
-
