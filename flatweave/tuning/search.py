@@ -80,11 +80,10 @@ def _other(step: Step) -> Iterator[Step]:
             yield from (replace(step, width=n) for n in _sizes(width))
             for other in (Axis.SPACE, Axis.LAST, Axis.FOLD):
                 if other is not axis:
-                    tails = [Tail.SCALAR, Tail.SHIFT] if other is Axis.LAST else [Tail.SCALAR]
-                    yield from (Vectorize(other, width, tail) for tail in tails)
+                    tails = [Tail.SHIFT, Tail.PREDICATE] if other is Axis.LAST else []
+                    yield from (Vectorize(other, width, t) for t in (Tail.SCALAR, *tails))
             if axis is Axis.LAST:
-                tails = [Tail.SCALAR, Tail.SHIFT, Tail.SHIFT_OR_MASK]
-                yield from (replace(step, tail=tail) for tail in tails if tail is not step.tail)
+                yield from (replace(step, tail=tail) for tail in Tail if tail is not step.tail)
         case Split(by=by) | Unroll(by=by):
             yield from (replace(step, by=n) for n in _sizes(by))
 

@@ -70,6 +70,9 @@ def _whole(part: range, width: int, *, masks: bool = False) -> Iterator[Step]:
 def _row(version: Version, part: range, start: int, row: int) -> Iterator[Step]:
     """A part of a row: one by one near its ends, and steps between them."""
     lanes, width = version.lanes, version.width
+    if lanes.tail is Tail.PREDICATE:
+        yield from _in_lanes(part, start, row, lanes.peel, width)
+        return
     near = [k for k in part if not lanes.peel <= k - start < row - lanes.peel]
     yield from ([k] for k in near if k - start < lanes.peel)
     inner = range(max(part.start, start + lanes.peel), min(part.stop, start + row - lanes.peel))
@@ -79,6 +82,15 @@ def _row(version: Version, part: range, start: int, row: int) -> Iterator[Step]:
     else:
         yield from _whole(inner, width, masks=lanes.tail is Tail.SHIFT_OR_MASK)
     yield from ([k] for k in near if k - start >= lanes.peel)
+
+
+def _in_lanes(part: range, start: int, row: int, peel: int, width: int) -> Iterator[Step]:
+    """A part of a row in steps, with idle lanes in the last ones, and before the whole ones."""
+    first = min(max(part.start, start + peel), part.stop) if peel else part.start
+    stop = max(min(part.stop, start + row - peel), first)
+    end = first + (stop - first) // width * width
+    for some in (range(part.start, first), range(first, end), range(end, part.stop)):
+        yield from _whole(some, width, masks=True)
 
 
 def _tiles(version: Version, shape: Sequence[int], lo: int, hi: int) -> Iterator[Step]:

@@ -75,7 +75,7 @@ def changed(plan, rng):
     def other(version):
         axis, width = rng.choice([Axis.SPACE, Axis.LAST, Axis.FOLD]), rng.choice([1, 2, 4, 8, 16])
         by_row = axis is Axis.LAST
-        tail = rng.choice([Tail.SCALAR, Tail.SHIFT, Tail.SHIFT_OR_MASK]) if by_row else Tail.SCALAR
+        tail = rng.choice(list(Tail)) if by_row else Tail.SCALAR
         steps = [Vectorize(axis, width, tail, rng.choice([0, 0, 1, 3]))]
         if by_row and rng.random() < 0.3:
             steps += [Split(Axis.LAST, width * rng.choice([1, 2, 4])), BY_PANELS]

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from flatweave.access.analyse import Values
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import BY_NAME, DType, bool_, i64, u8
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
@@ -63,6 +63,7 @@ class Emitter:
         self.mask: str | None = None
         self.made: dict[Var, Op] = {}
         self.collectives: dict[Var, ScanLanes | ShiftLanes] = {}
+        self.counts: dict[str, str] = {}  # masks of the first lanes: how many these are
         self.values = Values(self._varying)
         self.depth = 0  # loops around
         self.is_rare = False  # code that runs where an error is found
@@ -74,7 +75,7 @@ class Emitter:
         known = known if width > 1 else {}
         made = Emitter(self.code, self.isa, self.handlers, self.held, width, known, self.zeros)
         made.made, made.depth, made.is_rare = self.made, self.depth, self.is_rare
-        made.collectives = self.collectives
+        made.collectives, made.counts = self.collectives, self.counts
         made.values = self.values
         return made
 
@@ -220,16 +221,36 @@ class Emitter:
             return "-1"
         return self.code.let(f"bitcast {self.mask_type} {mask} to i{self.width}")
 
+    def first_lanes(self, count: str) -> str:
+        """The mask of the first `count` lanes; an i64 from 0 to the width."""
+        mask = self._first_lanes(count, u8)
+        self.counts[mask] = count
+        return mask
+
+    def fitting(self, mask: str, dtype: DType) -> str:
+        """A mask as lanes of a dtype select by it: that of the first lanes is compared in lanes
+        of the same size, so that no mask is packed or widened."""
+        if mask not in self.counts or dtype is bool_:
+            return mask
+        return self._first_lanes(self.counts[mask], BY_NAME[f"u{dtype.bits}"])
+
+    def _first_lanes(self, count: str, dtype: DType) -> str:
+        kind = vec(dtype, self.width)
+        many = self.splat(emit_cast(self.code, i64, dtype, 1, count), dtype)
+        return self.code.let(f"icmp slt {kind} {lane_numbers(dtype, self.width)}, {many}", "m")
+
     def any(self, mask: str) -> str:
         """Whether any lane of the mask is set."""
+        if mask in self.counts:
+            return self.code.let(f"icmp ne i64 {self.counts[mask]}, 0")
         return self.code.let(f"icmp ne i{self.width} {self.mask_bits(mask)}, 0")
 
     def select(self, mask: str, dtype: DType, a: str, b: str) -> str:
         """a in the lanes of the mask, b in the others."""
         if a == b:
             return a
-        kind = vec(dtype, self.width)
-        return self.code.let(f"select {self.mask_type} {mask}, {kind} {a}, {kind} {b}")
+        kind, fitting = vec(dtype, self.width), self.fitting(mask, dtype)
+        return self.code.let(f"select {self.mask_type} {fitting}, {kind} {a}, {kind} {b}")
 
     def last_active(self, text: str, dtype: DType) -> str:
         """The value of the last lane that runs."""

@@ -125,7 +125,7 @@ def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 def masked_load(e: Emitter, kept: DType, at: str, mask: str) -> str:
     """Neighbouring elements under a mask, and zeros. Where LLVM makes a branch for each lane, all
     are loaded if they are in one page with an element that is wanted."""
-    code, kind, lanes = e.code, vec(kept, e.width), f"{e.mask_type} {mask}"
+    code, kind, lanes = e.code, vec(kept, e.width), f"{e.mask_type} {e.fitting(mask, kept)}"
 
     def of_part() -> str:
         name = f"@llvm.masked.load.{suffix(kept, e.width)}.p0"

@@ -54,6 +54,27 @@ def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
     return e.negated(mask) if fn == "ne" else mask
 
 
+# Whether the position of a lane is below a uniform one: in the first lanes, found by their number.
+# Each use of the mask compares the lanes' numbers in as many bits as it needs (`Emitter.fitting`).
+#
+#     base + lane < n      lane < n - base, a number from 0 to the width
+
+
+def is_first_lanes(e: Emitter, op: Apply, held: Sequence[Held]) -> bool:
+    """Whether a function is a comparison of this kind: of positions, which do not wrap around."""
+    position = op.args[0]
+    shapes = [h.shape for h in held]
+    return op.fn == "lt" and shapes == [LINEAR, UNIFORM] and position not in e.made
+
+
+def emit_first_lanes(e: Emitter, held: Sequence[Held]) -> str:
+    """The mask of the lanes where it holds."""
+    position, limit = held
+    left = e.code.let(f"sub i64 {limit.text}, {position.text}")
+    some = e.code.call("i64", "@llvm.smax.i64", f"i64 {left}", "i64 0")
+    return e.first_lanes(e.code.call("i64", "@llvm.smin.i64", f"i64 {some}", f"i64 {e.width}"))
+
+
 # Whether lanes agree on a condition, by its ends: linear numbers only rise, or only fall.
 #
 #     and (ge i 2) (lt i n)     all: for base and base + 15; none: base >= n, or base + 15 < 2
@@ -73,6 +94,9 @@ def agreement(e: Emitter, condition: Atom) -> Agreement | None:
     held = e.hold(condition)
     if held.shape is UNIFORM:
         return Agreement(held.text, code.let(f"xor i1 {held.text}, true"))
+    if held.text in e.counts:
+        count = e.counts[held.text]
+        return Agreement(*(code.let(f"icmp eq i64 {count}, {k}") for k in (e.width, 0)))
     if not isinstance(made, Apply):
         return None
     if made.fn in ("lt", "le", "gt", "ge") and made.args[0].type is i64:
@@ -146,6 +170,8 @@ def emit_apply(e: Emitter, let: Let, op: Apply) -> Sequence[Held]:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
     if is_one_lane(e, op.fn, held):
         return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
+    if is_first_lanes(e, op, held):
+        return (Held(VARYING, emit_first_lanes(e, held)),)
     texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
     if dtype is bool_ and op.fn in ("and", "or", "xor"):
         return (Held(VARYING, e.combined(op.fn, *texts)),)

@@ -8,7 +8,8 @@ from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import c128
 from flatweave.base.records import record, replace
 from flatweave.lower.machine import WIDEST, Machine
-from flatweave.lower.schedule.steps import Axis, Tail, Vectorize
+from flatweave.lower.schedule.legal import is_lanewise
+from flatweave.lower.schedule.steps import Axis, RFactor, Tail, Vectorize
 from flatweave.ops import Fold, Index, InTurn, Locate, Prefix, Sweep
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -134,11 +135,14 @@ def _may_overlap(op: Sweep) -> bool:
     return op.only_stores and not op.scans
 
 
-def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize) -> Tail:
-    """The tail of rows that are visited one by one. Steps may overlap if an element may be visited
-    twice. A loop takes one lane as long as all lanes. Totals that a fold is added to are read and
-    stored in one array, where none may be visited twice."""
+def choose_tail(op: Sweep, machine: Machine, lanes: Vectorize, how: RFactor) -> Tail:
+    """The tail of rows that are visited one by one. Lanes may be idle where each combines its own
+    elements. Steps may overlap if an element may be visited twice. A loop takes one lane as long as
+    all lanes. Totals that a fold is added to are read and stored in one array, where none may be
+    visited twice."""
     by_row = lanes.axis is Axis.LAST and lanes.width > 1 and not machine.one_block
+    if by_row and is_lanewise(op, how):
+        return Tail.PREDICATE
     if not (by_row and _may_overlap(op)):
         return lanes.tail
     folds = {var for let in op.body.lets if isinstance(let.op, Fold) for var in let.vars}

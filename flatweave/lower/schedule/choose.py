@@ -69,14 +69,13 @@ def plan_sweep(
     Versions for short rows follow those for rows of any length.
     """
     length = _short_rows(facts, machine, scatter)
-    short = is_short(length, machine)
-    plan = _plan(facts, machine, wishes, scatter, in_order=in_order, short=short)
-    if short:
-        return plan
+    plan = _plan(facts, machine, wishes, scatter, in_order=in_order)
+    below = first_long(machine, plan.plain.lanes.tail)
+    if is_short(length, below):
+        return _plan(facts, machine, wishes, scatter, in_order=in_order, short=True)
     special, found = _of_one(facts, machine, wishes, plan.plain.lanes), tuple[Version, ...]()
     if length is not None and not isinstance(length.elements, Const):
         found = _plan(facts, machine, wishes, scatter, in_order=in_order, short=True).versions
-        below = first_long(machine)
         special += [
             replace(version, guard=replace(version.guard, below=below))
             for version in found if version not in plan.versions
@@ -115,10 +114,10 @@ def _plan(
     each = elements_each(facts, machine) if lanes.axis is Axis.SPACE else 0
     if each:
         bind = blocks_of(wishes.seq_factor or each, width, machine)
-    lanes = replace(lanes, tail=choose_tail(op, machine, lanes))
     steps: list[Step] = [Split(Axis.LAST, panel), BY_PANELS] if panel else []
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     combines = _aggregation(facts, machine, lanes, facts.combines_on(machine), pure=reduces)
+    lanes = replace(lanes, tail=choose_tail(op, machine, lanes, combines))
     steps += [lanes, *([combines] if combines.hows else []), *([rows] if rows != NO_ROWS else [])]
 
     def version(lanes: Vectorize) -> Version:

@@ -1,6 +1,7 @@
 """The dependence test: which steps leave every value as it is, by the laws of a sweep's operators.
 
     an element may be visited twice      if it is stored and nothing else is done with it
+    lanes may be idle                    if they are threads, or each combines its own elements
     elements may change their order      if none is scanned, and what combines them commutes
     a fold may go by parts               if its operator is associative
     a fold may be split over lanes       if its operator is associative
@@ -21,6 +22,7 @@ from flatweave.lower.schedule.steps import (
     Axis,
     Guard,
     How,
+    RFactor,
     Split,
     Step,
     Stream,
@@ -46,6 +48,12 @@ def is_exact_sweep(op: Sweep) -> bool:
     """Whether any grouping of what its operators combine leaves the same bits."""
     inner = [let.op.fn for let in walk_lets(op.body) if isinstance(let.op, Fold | Prefix)]
     return all(map(_is_exact, inner)) and all(sink.in_any_order(_is_exact) for sink in op.sinks)
+
+
+def is_lanewise(op: Sweep, how: RFactor) -> bool:
+    """Whether a sweep does nothing but combine its elements, each lane separately."""
+    reduces = not op.scans and all(sink.reduction() is not None for sink in op.sinks)
+    return reduces and set(how.hows) == {How.LANEWISE}
 
 
 def _is_exact(fn: Lambda) -> bool:

@@ -40,7 +40,8 @@ class Tail(Enum):
     SCALAR = "scalar"
     """they are visited one by one"""
     PREDICATE = "predicate"
-    """lanes without an element are idle: where lanes are threads, which take the same branches"""
+    """lanes without an element are idle: where lanes are threads, which take the same branches, or
+    each combines its own elements of a row"""
     SHIFT = "shift"
     """shift-inwards: the last step ends where the row does and overlaps the one before it"""
     SHIFT_OR_MASK = "shift-or-mask"

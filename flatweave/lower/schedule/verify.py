@@ -13,7 +13,7 @@ from flatweave.lower.schedule.arrangement import TAILS, elements_of_step
 from flatweave.lower.schedule.contraction import length_of_short
 from flatweave.lower.schedule.division import name_of_division
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.legal import broken_laws, grouping, is_exact_sweep
+from flatweave.lower.schedule.legal import broken_laws, grouping, is_exact_sweep, is_lanewise
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When, parse_plans
 from flatweave.lower.schedule.scan_levels import packing_of_scans
 from flatweave.lower.schedule.steps import (
@@ -97,6 +97,10 @@ def _schedule(
     yield from _aggregation(version.combines)
     yield from broken_laws(facts.op, version, scans=facts.scans.depth > 0)
     yield from _lanes(plan, version, machine)
+    by_rows = version.lanes.axis is Axis.LAST and version.rows.along is not Along.ROW
+    idle = version.lanes.tail is Tail.PREDICATE and not machine.simt
+    if idle and not (by_rows and is_lanewise(facts.op, version.combines)):
+        yield "lanes are idle where they are threads, or where each combines its elements of rows"
     if facts.located is None and version.rows.along is not Along.EITHER:
         yield "a version goes along rows that are not there"
     yield from _tiles(version, facts, machine)
@@ -129,8 +133,8 @@ def _lanes(plan: SweepPlan, version: Version, machine: Machine) -> Iterator[str]
     if version is plan.plain and bind.most % (step * machine.warps):
         yield f"a block of {bind.most} elements is not whole steps of {step}"
     by_row = lanes.axis is Axis.LAST
-    if (lanes.tail is Tail.PREDICATE) is not machine.simt:
-        yield "lanes are idle where they are threads, and only there"
+    if machine.simt and lanes.tail is not Tail.PREDICATE:
+        yield "lanes are threads, and some are idle at the end"
     ends_like = Axis.LAST if version.rows.along is Along.ROW else lanes.axis
     if lanes.tail not in TAILS.get(ends_like, ()):
         yield f"steps along axis={lanes.axis.value} do not end by tail={lanes.tail.value}"

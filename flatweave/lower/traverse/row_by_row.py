@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from flatweave.algorithms.loops import BLOCK, adds_floats
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.schedule.steps import Tail, Vectorize
@@ -114,11 +115,53 @@ class Overlapping:
         return replace(self._inside(b, base, lanes, limit), aligned=False, fetches=False)
 
 
+# -- Along a row whose elements are combined, each lane separately ---------------------------------
+#
+#     predicated steps      reach elements, where a stencil's tests may hold
+#     whole steps
+#     a predicated step     the rest; several of them where `reach` elements are among it
+#
+# An idle lane keeps what it has, so that no operator needs a neutral element. Lanes are around all
+# rows of a block, and are combined once, at its end.
+
+
+def visit_in_lanes(
+    walk: Traversal, reach: int, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, at: At
+) -> State:
+    """The steps of a row, or of a part of it, inside lanes."""
+    width, extent = walk.width, walk.space.shape[-1]
+
+    def one(c: Builder, i: Atom, end: Atom, before: State) -> State:
+        active = c.apply("lt", c.emit(Lane(i))[0], end)
+        return c.choose(active, lambda d: step(d, at(d, i, width, end), before), lambda _: before)
+
+    def predicated(first: Atom, end: Atom, before: State) -> State:
+        if not reach:
+            return one(b, first, end, before)
+        body, i, known = b.iteration("i", before)
+        return body.close_loop(first, end, before, one(body, i, end, known), width)
+
+    first, stop = lo, hi
+    if reach:
+        first = b.apply("minimum", b.apply("maximum", lo, index(reach)), hi)
+        stop = b.apply("maximum", b.apply("minimum", hi, b.sub(extent, index(reach))), first)
+        state = predicated(lo, first, state)
+    body, i, known = b.iteration("i", state)
+    position = at(body, i, width, hi)
+    if reach:
+        body.assume_inside(position.indices[-1], extent, reach)
+    end = b.add(first, b.round_down(b.sub(stop, first), index(width)))
+    state = body.close_loop(first, end, state, step(body, position, known), width)
+    return predicated(end, hi, state)
+
+
 def visit_row(
     walk: Traversal, lanes: Vectorize, b: Builder, lo: Atom, hi: Atom, state: State, step: Step,
     at: At, short: int = 0,
 ) -> State:  # fmt: skip
     """The steps of one row, or a part of it, and its end as `lanes` say."""
+    if lanes.tail is Tail.PREDICATE:
+        return visit_in_lanes(walk, lanes.peel, b, lo, hi, state, step, at)
     if lanes.tail not in (Tail.SHIFT, Tail.SHIFT_OR_MASK):
         return span_with_edges(walk, lanes.peel, b, lo, hi, state, step, at, short)
     Overlapping(walk, lanes.peel, lanes.tail is Tail.SHIFT_OR_MASK, step, at).visit(b, lo, hi)
@@ -140,6 +183,14 @@ class RowByRow(Traversal):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
+        if self.lanes.tail is not Tail.PREDICATE:
+            return self._columns(b, lo, hi, state, step)
+        return self.around(
+            b, self.width, state, lambda region, known: self._columns(region, lo, hi, known, step)
+        )
+
+    def _columns(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """The same, a panel after the other if there are any."""
         extent = self.space.shape[-1]
         if not self.panel:
             return self._rows(b, lo, hi, index(0), extent, state, step)
@@ -152,10 +203,30 @@ class RowByRow(Traversal):
         self, b: Builder, lo: Atom, hi: Atom, j_first: Atom, j_behind: Atom, state: State,
         step: Step,
     ) -> State:  # fmt: skip
-        """The same, of the columns j_first to j_behind."""
+        """The same, of the columns j_first to j_behind. Rows of some 64 steps are a block of those
+        that keep the errors of sums of floats small."""
         extent = self.space.shape[-1]
         first = b.apply("floordiv", lo, extent)
         last = b.apply("floordiv", b.add(b.sub(hi, index(1)), extent), extent)
+
+        def rows(c: Builder, begin: Atom, end: Atom, before: State) -> State:
+            return self._some_rows(c, (lo, hi), (j_first, j_behind), (begin, end), before, step)
+
+        sums = any(adds_floats(acc.function(b)) for acc in self.accumulators)
+        if self.lanes.tail is not Tail.PREDICATE or not sums:
+            return rows(b, first, last, state)
+        each = b.apply("maximum", b.apply("floordiv", extent, index(self.width)), index(1))
+        each = b.apply("maximum", b.apply("floordiv", index(BLOCK), each), index(1))
+        loop, q, known = b.iteration("q", state)
+        found = rows(loop, q, loop.apply("minimum", loop.add(q, each), last), self.neutral)
+        return loop.close_loop(first, last, state, self.joined(loop, known, found), each)
+
+    def _some_rows(
+        self, b: Builder, positions: tuple[Atom, Atom], columns: tuple[Atom, Atom],
+        rows: tuple[Atom, Atom], state: State, step: Step,
+    ) -> State:  # fmt: skip
+        """Of some positions, those in some columns and rows."""
+        extent, (lo, hi), (j_first, j_behind) = self.space.shape[-1], positions, columns
         outer, row, params = b.iteration("r", state, self.space.inside(b))
         start = outer.mul(row, extent)
         leading = self._leading(outer, row)
@@ -176,7 +247,7 @@ class RowByRow(Traversal):
 
         short = self.space.steps.short(self.width)
         out = visit_row(self, self.lanes, outer, j_lo, j_hi, params, step, at, short)
-        return outer.close_loop(first, last, state, out)
+        return outer.close_loop(*rows, state, out)
 
     def _leading(self, b: Builder, row: Atom) -> tuple[Atom, ...]:
         """The indices of a row."""

@@ -140,12 +140,22 @@ class Traversal:
     ) -> State:  # fmt: skip
         """act at lo, lo + width, .., or at every `each`, on `width` lanes; accumulators start
         neutral in each lane."""
+
+        def loop(region: Builder, init: State) -> State:
+            body, i, params = region.iteration("i", init, self.space.inside(region))
+            after = act(body, i, tuple(params))
+            found: State = body.close_loop(lo, hi, init, after, each or width)
+            return found
+
+        return self.around(b, width, state, loop)
+
+    def around(
+        self, b: Builder, width: int, state: State, act: Callable[[Builder, State], State]
+    ) -> State:
+        """act on `width` lanes; accumulators start neutral in each lane, and are combined."""
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         region = b.inner()
-        body, i, params = region.iteration("i", state, self.space.inside(region))
-        after = act(body, i, params)
-        init = state if width == 1 else (*self.neutral, *state[kept:])
-        out: State = body.close_loop(lo, hi, init, after, each or width)
+        out = act(region, state if width == 1 else (*self.neutral, *state[kept:]))
         if width > 1:
             out = (*self.across_lanes(region, out), *out[kept:])
         done: State = b.emit(Lanes(width, region.close([], out)))
