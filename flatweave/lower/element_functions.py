@@ -110,6 +110,7 @@ class Elements:
         self.furthest: tuple[Index, ...] = ()
         self.parts: Mapping[Var, Part] = {}
         self.searches: Mapping[Var, Search] = {}
+        self.even_folds: Sequence[Fold] = ()
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
         self._depth = 0
@@ -309,13 +310,13 @@ class Elements:
         if self.fold_width > 1:
             return self._fold_in_lanes(b, op)
         extent, failed = self._unless_failed(b, self.atom(op.extent), index(0)), self.failed
+        if (placed := place_in_order(op)) is not None:
+            return fold_in_order(self, b, op, placed, extent, even=op in self.even_folds)
         inside = b.inner()
         k = inside.param("k", i64, self.atom(op.extent))
         state = [inside.param("s", atom.type) for atom in op.neutral]
-        values, place = self.call(inside, op.body, [k]), place_in_order(op)
+        values = self.call(inside, op.body, [k])
         self.failed = failed
-        if place is not None:
-            return fold_in_order(self, inside, op, place, values, extent)
         body = inside.close([k, *state], self.call_separately(inside, op.fn, [*state, *values]))
         return long_fold(
             b, index(0), extent, 1, body, self.atoms(op.neutral), op.fn,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.algorithms.loops import long_fold
-from flatweave.base.dtypes import bool_, i32, i64, u8
+from flatweave.base.dtypes import BY_NAME, bool_, i32, i64, u8
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Report
 from flatweave.kernel_ir.warp_ops import ReduceLanes
@@ -19,7 +19,7 @@ from flatweave.passes.operators import is_commutative, place_of
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.operators import cast_each, choose_by_values, component_functions, put, without
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant, scalar_type
 from flatweave.terms.traverse import Substitution, lambdas_in, makers, walk_lets
 
 # -- Loops that end where a check in them fails, as their exit condition may never hold then -------
@@ -140,37 +140,74 @@ def fold_in_bytes(op: Fold) -> Fold:
 
 # -- A fold in order whose operator chooses an element, a component of which is its position -------
 #
-#     for k in 0, 1, ..       vals, later = fn (vals, 0) (body k, 1);   place = select later k place
+#     for each chunk of the fold               chosen = 0
+#         for k in first, first + 1, ..        vals, later = fn (vals, 0) (body k, 1)
+#                                              chosen = select later (k - first + 1) chosen
+#         place = if chosen > 0: first + chosen - 1
 #
 # Later elements have later positions, so 0 and 1 are enough to compare two. The state begins with
 # the neutral element's values at position 0: Note [The chunk that is found] in blocked_argmax.py.
+# Numbers are as wide as the values, so that masks of values select them as they are; a chunk has as
+# many elements as they count. There is one chunk where folds of lanes differ in length.
 
 
-def place_in_order(op: Fold) -> int | None:
-    """The component that is the position, if the operator chooses by the others, then by it."""
+@record
+class Placed:
+    """The component that is the position, and what is added to the fold's own to give it."""
+
+    component: int
+    offset: Atom = index(0)
+
+
+def place_in_order(op: Fold) -> Placed | None:
+    """How a fold gives the position of an element, if its operator chooses by the other components,
+    then by it."""
     (position,) = op.body.params
-    found = place_of(op.fn, op.body.results, lambda atom: atom is position)
-    return found and found[0]
+    own = {position, *(var for let in op.body.lets for var in let.vars)}
+    offsets: dict[Atom, Atom] = {position: index(0)}
+    for let in op.body.lets:
+        if isinstance(let.op, Apply) and let.op.fn == "add" and position in let.op.args:
+            others = [arg for arg in let.op.args if arg not in own]
+            offsets.update((var, other) for var in let.vars for other in others)
+    found = place_of(op.fn, op.body.results, lambda atom: atom in offsets)
+    return found and Placed(found[0], offsets[op.body.results[found[0]]])
 
 
 def fold_in_order(
-    calls: Calls, inside: Builder, op: Fold, place: int, values: Sequence[Atom], extent: Atom
+    calls: Calls, b: Builder, op: Fold, placed: Placed, extent: Atom, *, even: bool
 ) -> list[Atom]:
-    """The fold whose loop's body has these parameters, and computes these values."""
-    b, (k, *state), neutral = inside.outer, inside.params, calls.atoms(op.neutral)
-    assert b is not None
+    """The fold over `extent` elements; `even` if it is as long in all lanes."""
+    neutral, place = calls.atoms(op.neutral), placed.component
+    values, (known, offset) = without(neutral, place), calls.atoms([op.extent, placed.offset])
+    widest = max((scalar_type(atom).bytes for atom in values), default=i64.bytes)
+    number = BY_NAME[f"u{8 * widest}"] if even and widest < i64.bytes else i64
+    none, start, most = constant(0, number), (*values, index(0)), int(number.high)
 
     def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
         return calls.call_separately(c, op.fn, atoms)
 
-    parts = without(state, place), without(values, place)
-    best, is_later = choose_by_values(inside, call, place, i64, *parts)
-    after = put(best, place, inside.apply("select", is_later, k, state[place]))
-    first = put(without(neutral, place), place, index(0))
-    found: list[Atom] = [*inside.close_loop(index(0), extent, first, after)]
+    def chunk(c: Builder, first: Atom, end: Atom, before: Sequence[Atom]) -> list[Atom]:
+        """The state after a chunk: values, and the position of the last chosen element."""
+        inside = c.inner()
+        k = inside.param("k", i64, known)
+        *best, chosen = (inside.param("s", atom.type) for atom in (*values, none))
+        found = without(calls.call_separately(inside, op.body, [k]), place)
+        after, is_later = choose_by_values(inside, call, place, number, best, found)
+        mine = inside.cast(inside.add(inside.sub(k, first), index(1)), number)
+        after = *after, inside.apply("select", is_later, mine, chosen)
+        found = inside.close_loop(first, end, (*before[:-1], none), after)
+        last = c.sub(c.add(first, c.cast(found[-1], i64)), index(1))
+        return [*found[:-1], c.apply("select", c.apply("ne", found[-1], none), last, before[-1])]
+
+    if number is i64:
+        state: Sequence[Atom] = chunk(b, index(0), extent, start)
+    else:
+        loop, first, before = b.iteration("q", start)
+        end = loop.apply("minimum", loop.add(first, index(most)), extent)
+        state = loop.close_loop(index(0), extent, start, chunk(loop, first, end, before), most)
+    *best, at = state
     some = b.apply("lt", index(0), extent)
-    found[place] = b.apply("select", some, found[place], neutral[place])
-    return found
+    return [*put(best, place, b.apply("select", some, b.add(at, offset), neutral[place]))]
 
 
 # -- The fold of one element, its steps spread over the lanes: whole steps, then one for the rest --

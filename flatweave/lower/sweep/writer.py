@@ -210,6 +210,8 @@ class KernelWriter:
         elements.step, elements.machine = position, self.lowering.machine
         elements.parts = self.facts.words(elements.machine)
         elements.searches = self.facts.searches(elements.machine)
+        if elements.machine.threads_are_long:
+            elements.even_folds = [fold for fold, _ in self.facts.even_folds]
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
         elements.ahead = self.scratch is not None
