@@ -9,9 +9,9 @@ from tests.quick import every_case
 
 PYTHON = {
     "PyBytes_AsString", "PyCapsule_GetPointer", "PyCapsule_New", "PyContextVar_Get",
-    "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_GivenExceptionMatches", "PyErr_Restore",
-    "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyGILState_Ensure",
-    "PyGILState_Release", "PyList_New", "PyList_SetItem", "PyList_Size",
+    "PyErr_CheckSignals", "PyErr_Clear", "PyErr_Fetch", "PyErr_GivenExceptionMatches",
+    "PyErr_Restore", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
+    "PyGILState_Ensure", "PyGILState_Release", "PyList_New", "PyList_SetItem", "PyList_Size",
     "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyObject_CallFunction",
     "PyObject_CallFunctionObjArgs", "PyTuple_GetItem", "PyTuple_Size", "PyType_GenericAlloc",
     "PyType_IsSubtype", "Py_DecRef", "Py_IncRef",
