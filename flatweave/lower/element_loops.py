@@ -143,7 +143,7 @@ def fold_in_bytes(op: Fold) -> Fold:
 #     for each chunk of the fold               chosen = 0
 #         for k in first, first + 1, ..        vals, later = fn (vals, 0) (body k, 1)
 #                                              chosen = select later (k - first + 1) chosen
-#         place = if chosen > 0: first + chosen - 1
+#         position = first + chosen - 1        if chosen > 0
 #
 # Later elements have later positions, so 0 and 1 are enough to compare two. The state begins with
 # the neutral element's values at position 0: Note [The chunk that is found] in blocked_argmax.py.

@@ -309,6 +309,11 @@ class Sweep(Op):
         return all(sink.at_own_position for sink in self.sinks)
 
     @property
+    def only_reduces(self) -> bool:
+        """Whether every result is one reduction."""
+        return all(sink.reduction() is not None for sink in self.sinks)
+
+    @property
     def stores_or_reduces(self) -> bool:
         """Whether every result is stored so, or is one reduction."""
         return all(sink.at_own_position or sink.reduction() is not None for sink in self.sinks)

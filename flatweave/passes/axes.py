@@ -216,8 +216,7 @@ def _goes_along_all(op: Sweep, found: _Divided) -> bool:
 def _along_memory(op: Sweep) -> Sweep:
     """A sweep that only combines, in any order, with the last axis along which most reads go from
     an element to its neighbour in memory."""
-    only_reduces = all(sink.reduction() is not None for sink in op.sinks)
-    if len(op.shape) < 2 or is_ordered(op) or not only_reduces:
+    if len(op.shape) < 2 or is_ordered(op) or not op.only_reduces:
         return op
     crossing = [crossings([axis], op.body.lets) for axis in op.body.params]
     if min(crossing) == crossing[-1]:

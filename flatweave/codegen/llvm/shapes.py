@@ -252,7 +252,7 @@ class _Analysis:
 #
 # Upper bounds of trip counts, read off a loop's own bounds, and what an iteration costs.
 #
-#     hi = minimum (add lo 4096) n          for lo hi 64: at most 64 turns
+#     hi = minimum (add lo 4096) n          for lo hi 64: at most 64 iterations
 #     lo = mul (floordiv hi 16) 16          for lo hi 1: at most 15, the rest of a division
 
 

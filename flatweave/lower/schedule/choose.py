@@ -115,7 +115,7 @@ def _plan(
     if each:
         bind = blocks_of(wishes.seq_factor or each, width, machine)
     steps: list[Step] = [Split(Axis.LAST, panel), BY_PANELS] if panel else []
-    reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
+    reduces = not facts.scans.depth and op.only_reduces
     combines = _aggregation(facts, machine, lanes, facts.combines_on(machine), pure=reduces)
     lanes = replace(lanes, tail=choose_tail(op, machine, lanes, combines))
     steps += [lanes, *([combines] if combines.hows else []), *([rows] if rows != NO_ROWS else [])]

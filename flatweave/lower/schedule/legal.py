@@ -52,8 +52,7 @@ def is_exact_sweep(op: Sweep) -> bool:
 
 def is_lanewise(op: Sweep, how: RFactor) -> bool:
     """Whether a sweep does nothing but combine its elements, each lane separately."""
-    reduces = not op.scans and all(sink.reduction() is not None for sink in op.sinks)
-    return reduces and set(how.hows) == {How.LANEWISE}
+    return not op.scans and op.only_reduces and set(how.hows) == {How.LANEWISE}
 
 
 def _is_exact(fn: Lambda) -> bool:
