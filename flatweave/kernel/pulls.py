@@ -12,8 +12,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from typing_extensions import TypeVar as WithDefault
-
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import listed

@@ -1,15 +1,17 @@
 """What a program imports: what traces and what runs, and the modules of what it calls."""
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 import flatweave as fw
 from flatweave.frontend import MODULES
 from flatweave.runtime.lazy_import import lazy_modules
-from tests.shape.tree import PACKAGE
+from tests.shape.tree import PACKAGE, python_files
 
 PROGRAM = """
 import sys
@@ -82,6 +84,47 @@ def test_a_lazy_module_is_one_that_its_folder_has():
     for folder, name in ((ask, "none_such"), (ask, "_radix"), (named, "syntax")):
         with pytest.raises(AttributeError):
             folder(name)
+
+
+DEPENDENCIES = {"flatweave", "numpy", "llvmlite", *sys.stdlib_module_names}
+"""What is there wherever the package is installed."""
+OPTED_IN = {
+    "awkward.py": {"awkward"},
+    "cluster/dask_tasks.py": {"cloudpickle", "distributed"},
+    "cluster/dask_worker.py": {"cloudpickle", "distributed"},
+    "cluster/on_dask.py": {"distributed"},
+    "duckdb.py": {"duckdb", "pyarrow"},
+    "pandas.py": {"pandas"},
+    "polars.py": {"polars"},
+}
+"""What else a module may import as it is loaded: a user who imports it asks for that library."""
+
+
+def loaded(body: list[ast.stmt]) -> Iterator[str]:
+    """The libraries that statements import as a module is loaded."""
+    for node in body:
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name.partition(".")[0] for each in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.If(test=test):
+                checked = "TYPE_CHECKING" in ast.dump(test)
+                yield from loaded(node.orelse if checked else node.body + node.orelse)
+            case ast.Try() | ast.With() | ast.ClassDef():
+                yield from loaded([*node.body, *getattr(node, "orelse", [])])
+
+
+def test_a_plain_installation_suffices():
+    """Nothing is imported that only tests or other libraries' users have."""
+    missing = [
+        f"{name} imports {', '.join(libraries)}"
+        for source in python_files("flatweave")
+        if (name := source.path.relative_to(PACKAGE).as_posix())
+        if (libraries := {*loaded(source.tree.body)} - DEPENDENCIES - OPTED_IN.get(name, set()))
+    ]
+
+    assert not missing, "\n".join(missing)
 
 
 def test_public_names_are_where_the_table_says():
