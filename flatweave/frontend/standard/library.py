@@ -80,7 +80,7 @@ def at_once(
 
     def host(x: Any, /, *others: Any, **options: Any) -> object:
         a = x if type(x) is np.ndarray and x.dtype.char in "dfDF" else floats(x)
-        if a is None or len(a.shape) < 2 or (is_square and a.shape[-1] != a.shape[-2]):
+        if a is None:
             return NotImplemented
         if others:
             others = tuple([floats(other) for other in others])
@@ -88,12 +88,14 @@ def at_once(
                 if other is None:
                     return NotImplemented
         try:
-            if small is not None and a.ndim > 2:
+            if small is not None and a.ndim > 2 and not (is_square and not are_square(a)):
                 result = small(a, *others, **options)
                 if result is not None:
                     return kind(*result) if type(result) is tuple else result
             found = compute(a, *others, **options)
         except np.linalg.LinAlgError as failure:
+            if a.ndim < 2 or (is_square and not are_square(a)):
+                return NotImplemented  # the trace says what is wrong
             error = refused(compute, failure)
             error.where = user_location()
             raise error from None
@@ -107,6 +109,11 @@ def at_once(
         return kept(found)
 
     return host
+
+
+def are_square(a: Values) -> bool:
+    """Whether matrices have as many rows as columns."""
+    return a.shape[-1] == a.shape[-2]
 
 
 def kept(values: Any) -> HostArray:
