@@ -37,7 +37,6 @@ from flatweave.frontend.call.eager import (
     entry_for,
     first_calls,
     shared_by,
-    too_deep,
 )
 from flatweave.frontend.call.signature import Specialisation, flat_of, leaves_of
 from flatweave.frontend.jit_arguments import (
@@ -48,7 +47,7 @@ from flatweave.frontend.jit_arguments import (
     expect_none,
     items_of,
 )
-from flatweave.frontend.trace.run_time_checks import leave_ours_out
+from flatweave.frontend.trace.run_time_checks import leave_ours_out, too_deep
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked

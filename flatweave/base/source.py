@@ -114,7 +114,8 @@ class Location:
     @property
     def instruction(self) -> object:
         """What two locations of one call share: found without looking into the source."""
-        return self.spot if self._code is None else (self._code, self._lasti)
+        code = self._code
+        return self.spot if code is None else (code.co_filename, code, self._lasti)
 
     @property
     def is_known(self) -> bool:

@@ -3,55 +3,50 @@
     fw.map(lambda x: x + 1, xs)                the program of (lambda xs: fw.map(.., xs)), called
     entry_for("cpu+cuda:0", make, schedule)    devices=["cpu", "cuda:0"]: both share each call
 
-Calls without functions among their arguments are found again by their signature. Where there is
-one, its program must be traced to be known; but programs that are equal share what was compiled,
-so that a lambda written anew for each call is not compiled anew.
+Calls are found again by their signature, to which a function adds its code and what that reads
+(`function_keys.py`), and the line of the call. Where a function may read what changes, its program
+must be traced to be known; but programs that are equal share what was compiled.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
-from flatweave.base.dtypes import DType
-from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call import shared_ranks
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.contexts import in_force
-from flatweave.frontend.call.direct import (
-    HIGH,
-    LOW,
-    Known,
-    is_constant,
-    is_for_all,
-    keep,
-    may_enter,
-    put,
-    quick,
+from flatweave.frontend.call.direct import HIGH, LOW, Known, is_for_all, keep, may_enter, put, quick
+from flatweave.frontend.call.function_keys import (
+    LITERAL,
+    OfFunctions,
+    is_function,
+    key_of_static,
+    parts_with_functions,
+    reading,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
 from flatweave.frontend.call.signature import (
     Specialisation,
     fingerprint,
     flat_of,
-    identity,
     key_of,
     leaves_of,
     plain,
     stand_in,
 )
+from flatweave.frontend.trace.run_time_checks import too_deep
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.arguments import TELLING, is_telling
+from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.asarray import is_number_list, list_values
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.number_formats import is_complex
@@ -61,24 +56,6 @@ from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.lazy_import import opened
 from flatweave.scalar.ops import SYMBOLS
 from flatweave.terms.traverse import walk_lets
-
-OURS = str(Path(__file__).parents[2])
-LAST = 200
-"""So many frames tell who recurses: those of a program that nests are ours and the user's."""
-
-
-def too_deep(error: RecursionError, who: str) -> Exception:
-    """What to raise instead of `error`; the error itself where only the user's code recurses."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if not any(frame.f_code.co_filename.startswith(OURS) for frame in frames[-LAST:]):
-        return error
-    return Unsupported.here(
-        f"{who} nests functions, branches or tuples deeper than Python's stack allows:"
-        f" it holds {sys.getrecursionlimit()} calls.",
-        "Use a loop (fw.fori_loop, fw.while_loop) for what is repeated, or allow more calls"
-        " with sys.setrecursionlimit.",
-    )
-
 
 AUTO = "auto"
 AND = "+"  # between the targets that share a call
@@ -125,17 +102,22 @@ def _is_name(name: Any) -> bool:
 Build = Callable[[Program, str, bool, Schedule], Executable]
 # the one slot for the compiler, which is above this layer; jit.py fills it when it is imported
 COMPILER: list[Build] = []
-_entries: dict[Any, Entry] = {}
+_entries: dict[Any, Entry | OfFunctions] = {}
+_READ_AT_ONCE: dict[Any, None] = {}
+"""Signatures of calls whose functions need the values of arrays that they read."""
 _KNOWN = Known()
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
 _checks: dict[Any, Any] = {}
-_LITERAL = (str, DType, type, slice)
 
 
 class OperationCall:
-    """A call of a public function: its arrays and numbers, and its static arguments."""
+    """A call of a public function: its arrays and numbers, and its static arguments. Where
+    `captures`, arrays that its functions read are leaves, too, after all others."""
 
-    def __init__(self, known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any],
+        captures: bool = True,
+    ) -> None:  # fmt: skip
         self.known = known
         self.keywords = tuple(kwargs)
         self.trees: list[Tree] = []
@@ -148,11 +130,21 @@ class OperationCall:
             self._take(name, value, i)
         for name, value in kwargs.items():
             self._take(name, value, -1)
+        captured: list[HostArray] = []
+        self._parts = tuple(key_of_static(value, captured) for value in self.static.values())
+        self.captured = len(captured) if captures and None not in self._parts else 0
+        self.leaves += captured[: self.captured]
+        self.names += ["an array outside"] * self.captured
         dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
         self.dynamic = dynamic
         in_chunks = any(type(leaf) is Chunked for leaf in self.leaves)
         target = "" if in_chunks else config.target
         self.values = [plain(self.leaves[i], self._called(i), target=target) for i in dynamic]
+
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The leaves that are functions of the user's."""
+        return {i: value for i, value in self.static.items() if is_function(value)}
 
     def _called(self, i: int) -> str:
         """What messages call a leaf."""
@@ -199,9 +191,11 @@ class OperationCall:
 
     def key(self) -> tuple[object, ...] | None:
         """The signature; None if the arguments alone do not determine it."""
-        parts = tuple(_static_key(value) for value in self.static.values())
+        parts = self._parts
         if None in parts:
             return None
+        if self.functions:  # the line of the call is in what a check of theirs says
+            parts += (user_location().instruction,)
         dynamic = tuple(key_of(value) for value in self.values)
         places = tuple(self.static)
         return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
@@ -211,6 +205,8 @@ class OperationCall:
         leaves = list(self.leaves)
         for i, tracer in zip(self.dynamic, tracers, strict=True):
             leaves[i] = tracer
+        if self.captured:
+            reading(leaves, [*self.functions], self.captured)
         parts = portions(self.trees, leaves)
         values = [unflatten(tree, part) for tree, part in zip(self.trees, parts, strict=True)]
         count = len(values) - len(self.keywords)
@@ -247,11 +243,18 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [known]
     given: list[Any] = []
+    functions: list[Any] = []
+    arrays: list[HostArray] = []
     is_short = not kwargs and len(args) <= known.values
-    is_quick = is_short and quick(args, key, given, node_parts, config.target)
+    parts = partial(parts_with_functions, functions, arrays)
+    is_quick = is_short and quick(args, key, given, parts, config.target)
+    if arrays:
+        is_quick = is_quick and quick(arrays, key, given, node_parts, config.target)
     table, signature = _KNOWN.here(), tuple(key)
     found = table.get(signature) if is_quick else None
     if found is not None:
+        if isinstance(found, OfFunctions):
+            found.renew(functions)
         result = found(given)
         if may_enter(found):
             known.direct.enter([Argument(arg) for arg in args], found, config.target)
@@ -270,14 +273,14 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 known.direct.enter(call.arguments(args, kwargs), in_rows, config.target)
             return result
     entry, flat, arguments = _entry(known, args, kwargs)
-    if is_quick:
+    if is_quick and isinstance(entry, OfFunctions) == bool(functions):
         put(table, signature, entry)
     result = entry(flat)
     known.direct.enter(arguments, entry, config.target)
     return result
 
 
-def _as_they_are(known: Operation, args: tuple[Any, ...]) -> Entry:
+def _as_they_are(known: Operation, args: tuple[Any, ...]) -> shared_ranks.Run:
     """What runs a call with arrays of these ranks."""
     return _entry(known, args, {})[0]
 
@@ -290,30 +293,43 @@ def _quickly(known: Operation, args: tuple[Any, ...]) -> shared_ranks.Run | None
 
 def _entry(
     known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Entry, list[Any], Sequence[Argument]]:
+) -> tuple[Entry | OfFunctions, list[Any], Sequence[Argument]]:
     """The compiled signature of a call, made if it is new, the call's flat arguments, and those
     that machine code may know."""
     call = OperationCall(known, args, kwargs)
     target, schedule = config.target, in_force()
     signature = call.key()
-    entry: Entry | None = None
+    if call.captured and signature in _READ_AT_ONCE:
+        call, signature = OperationCall(known, args, kwargs, captures=False), None
+    entry: Entry | OfFunctions | None = None
     if signature is not None:
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
         is_split = any(type(value) is Chunked for value in flat)
-        entry = opened("chunks").InChunks(call.traced, flat) if is_split else (
-            entry_for(
-                target,
-                lambda target: Entry(
-                    lambda special: call.make(target, schedule, special), signature is not None
-                ),
-                schedule,
-            )
-        )  # fmt: skip
+        functions = call.functions
+        is_one_line = signature is not None and not functions
+        failed = contextlib.suppress(Exception) if call.captured else contextlib.nullcontext()
+        with failed:
+            entry = opened("chunks").InChunks(call.traced, flat) if is_split else (
+                entry_for(
+                    target,
+                    lambda target: Entry(
+                        lambda special: call.make(target, schedule, special), is_one_line
+                    ),
+                    schedule,
+                )
+            )  # fmt: skip
+        if entry is None:
+            keep(_READ_AT_ONCE, signature, None)
+            return _entry(known, args, kwargs)
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
+            entry = OfFunctions(entry, call.leaves, [*functions]) if functions else entry
             keep(_entries, (target, config.cpu, schedule, signature), entry)
+        return entry, flat, ()
+    if isinstance(entry, OfFunctions):
+        entry.renew(call.functions.values())
         return entry, flat, ()
     return entry, flat, call.arguments(args, kwargs)
 
@@ -363,19 +379,7 @@ def _is_argument(leaf: Any) -> bool:
         return False
     if is_array(leaf) or is_complex(leaf):
         return True
-    return not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
-
-
-def _static_key(value: Any) -> object:
-    """A static leaf as part of a key; None if it does not identify equal calls."""
-    if callable(value) and not isinstance(value, _LITERAL):
-        return value if is_constant(value) else None
-    key = identity(value)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+    return not (callable(leaf) or isinstance(leaf, LITERAL) or leaf is Ellipsis)
 
 
 EVALUATOR.append(evaluate)

@@ -241,7 +241,7 @@ _call: Callable[..., Any] = operation(static="has_aux")(_of_primals)
 _back = operation(static="has_aux")(_of_cotangents)
 
 
-@record
+@record(eq=True)
 class Plan:
     """What a gradient is of: which arguments, and whether the function gives more than a value."""
 

@@ -119,12 +119,13 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
                 "Call the function itself, or give an axis.",
             )
 
-        arrays = [
+        arrays = tuple(
             i for i, leaf in enumerate(leaves) if axes[i] is not None or _is_array(leaf)
-        ]
+        )
+        others = tuple(None if i in arrays else leaf for i, leaf in enumerate(leaves))
 
         def of_elements(*elements: Any) -> R:
-            values = list(leaves)
+            values = [*others]
             for i, value in zip(arrays, elements, strict=True):
                 values[i] = value
             positional, named = unflatten(tree, values)

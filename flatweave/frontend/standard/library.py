@@ -113,7 +113,8 @@ def at_once(
 
 def are_square(a: Values) -> bool:
     """Whether matrices have as many rows as columns."""
-    return a.shape[-1] == a.shape[-2]
+    m, n = a.shape[-2:]
+    return bool(m == n)
 
 
 def kept(values: Any) -> HostArray:

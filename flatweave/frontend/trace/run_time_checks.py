@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from types import TracebackType
 
 from flatweave.array_ir.syntax import (
@@ -29,6 +32,7 @@ from flatweave.base.errors import (
     OperatorError,
     OutOfMemory,
     ShapeError,
+    Unsupported,
     UserError,
 )
 from flatweave.base.source import Location, user_location
@@ -312,3 +316,21 @@ def leave_ours_out(error: Exception) -> None:
     error.__traceback__ = shown
     if isinstance(error.__cause__, UserError):  # which NumPy wrapped in its own error
         leave_ours_out(error.__cause__)
+
+
+OURS = str(Path(__file__).parents[2])
+LAST = 200
+"""So many frames tell who recurses: those of a program that nests are ours and the user's."""
+
+
+def too_deep(error: RecursionError, who: str) -> Exception:
+    """What to raise instead of `error`; the error itself where only the user's code recurses."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not any(frame.f_code.co_filename.startswith(OURS) for frame in frames[-LAST:]):
+        return error
+    return Unsupported.here(
+        f"{who} nests functions, branches or tuples deeper than Python's stack allows:"
+        f" it holds {sys.getrecursionlimit()} calls.",
+        "Use a loop (fw.fori_loop, fw.while_loop) for what is repeated, or allow more calls"
+        " with sys.setrecursionlimit.",
+    )

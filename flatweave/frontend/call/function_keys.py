@@ -1,0 +1,282 @@
+"""What tells a user's function from others: its code, and the values of all that the code reads.
+
+    key_of_function(lambda i: xs[i] * k, arrays)    (code, .., (int, 2)) while k is 2; arrays: [xs]
+
+Calls whose functions have equal keys have the same program, so that the second is not traced. A key
+is given to a function that reads nothing but numbers, texts, dtypes, tuples of them, arrays of
+ours, functions with keys, and what this package, NumPy and Python have without a state of its own;
+and that assigns to nothing but its variables. Any other function is traced in each call.
+
+The arrays are arguments of the program: it is traced with a function that is made to read traced
+ones in their place. Where a function needs their values at once, each call is traced, too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import dis
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType
+from flatweave.base.records import is_record
+from flatweave.base.source import user_location
+from flatweave.frontend import MODULES
+from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant
+from flatweave.frontend.call.signature import identity
+from flatweave.frontend.values.array import HostArray, HostComplex
+from flatweave.frontend.values.tree import Tree, node_parts
+
+PACKAGE = __name__.partition(".")[0]
+NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, slice, type(...))
+LIBRARIES = (math, cmath, operator)
+STATELESS: frozenset[Any] = frozenset(
+    [abs, all, any, divmod, isinstance, iter, len, max, min, next, pow, repr, round, sorted, sum]
+    + [fn for library in LIBRARIES for fn in vars(library).values() if callable(fn)]
+)  # fmt: skip
+"""Functions of Python whose results depend on their arguments alone."""
+UNKNOWN = ("NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "BUILD_CLASS",
+           "CLASSDEREF", "FROM_DICT", "IMPORT", "AWAIT")  # fmt: skip
+"""Parts of the names of instructions that read or change what a key does not tell."""
+MOST_CODES = 4096
+MISSING = object()
+Functions = tuple[FunctionType, ...]
+LITERAL = (str, DType, type, slice)
+"""Static arguments that may be called, or not, and mean what they are."""
+
+
+def key_of_function(fn: Any, arrays: list[HostArray]) -> tuple[Any, ...] | None:
+    """The key of a function, or of a `functools.partial` of one; None where it has none. The arrays
+    that it reads are added to `arrays`, where they are not there yet."""
+    key = _key_of(fn, (), arrays)
+    try:
+        hash(key)
+    except TypeError:  # a record of what has no hash
+        return None
+    return key if isinstance(key, tuple) else None
+
+
+def _key_of(value: Any, around: Functions, arrays: list[HostArray]) -> object:
+    """A value that a function reads, as a part of the function's key; None where it may change.
+    `around` are the functions that lead to it."""
+    cls = type(value)
+    if cls in NUMBERS or issubclass(cls, np.generic):
+        return identity(value)
+    if cls is HostArray or cls is HostComplex:
+        place = next((i for i, other in enumerate(arrays) if other is value), len(arrays))
+        arrays += [value] * (place == len(arrays))
+        return HostArray, place, value.dtype, value.ndim
+    if cls is tuple:
+        return _all_of(value, around, arrays)
+    if issubclass(cls, DType | np.dtype | Tree) or cls is np.ufunc or _is_ours(cls, value):
+        return cls, value
+    if cls is FunctionType:
+        return _of_function(value, around, arrays)
+    if cls is functools.partial:
+        parts = (value.func, *value.args, *value.keywords, *value.keywords.values())
+        return None if vars(value) else _all_of((len(value.args), *parts), around, arrays)
+    if issubclass(cls, type):
+        home = str(value.__module__).partition(".")[0]
+        return (cls, value) if home in (builtins.__name__, np.__name__, PACKAGE) else None
+    if cls is BuiltinFunctionType:
+        return (cls, value) if value in STATELESS else None
+    return None
+
+
+def _is_ours(cls: type, value: Any) -> bool:
+    """Whether a value is a record of this package, which is compared by its fields."""
+    return is_record(value) and str(cls.__module__).partition(".")[0] == PACKAGE
+
+
+def _all_of(
+    values: Iterable[Any], around: Functions, arrays: list[HostArray]
+) -> tuple[Any, ...] | None:
+    parts = tuple([_key_of(value, around, arrays) for value in values])
+    return None if None in parts else parts
+
+
+def _of_function(fn: FunctionType, around: Functions, arrays: list[HostArray]) -> object:
+    if fn in CONSTANT_FUNCTIONS:
+        return FunctionType, fn
+    for depth, other in enumerate(around):
+        if other is fn:
+            return FunctionType, depth
+    code, around = fn.__code__, (*around, fn)
+    read = [] if _is_here(fn) else _read_by(fn, code)
+    if read is None or vars(fn).keys() - {"__wrapped__"}:
+        return None
+    try:
+        cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    except ValueError:  # the variable has no value yet
+        return None
+    defaults = *(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()
+    parts = _all_of((*cells, *defaults), around, arrays)
+    names = _all_of([value for value in read if not isinstance(value, ModuleType)], around, arrays)
+    if parts is None or names is None:
+        return None
+    modules = [value for value in read if isinstance(value, ModuleType)]
+    named = fn.__kwdefaults__ or ()
+    return code.co_filename, code, len(cells), *named, *parts, *names, *modules
+
+
+def _is_here(fn: FunctionType) -> bool:
+    """Whether a function was written in this package, where globals do not change."""
+    return str(fn.__globals__.get("__name__")).partition(".")[0] == PACKAGE
+
+
+def _read_by(fn: FunctionType, code: CodeType) -> list[Any] | None:
+    """The values of the globals that a function reads; None where that cannot be told."""
+    names = names_read(code)
+    if names is None:
+        return None
+    outside = fn.__globals__, getattr(fn, "__builtins__", {})
+    values = []
+    for name, attributes in names.items():
+        value = next((each[name] for each in outside if name in each), MISSING)
+        if isinstance(value, ModuleType) and not all(_is_stateless(value, a) for a in attributes):
+            return None
+        values.append(value)
+    return values
+
+
+@functools.lru_cache(MOST_CODES)
+def names_read(code: CodeType) -> dict[str, set[str]] | None:
+    """The globals that code looks up, with that of the functions written in it, and the attributes
+    of each, "" for the value itself; None where the code does other things than a key tells."""
+    found: dict[str, set[str]] = {}
+    for each in _codes_in(code):
+        steps = [*dis.get_instructions(each)]
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            if any(part in step.opname for part in UNKNOWN):
+                return None
+            if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+                return None
+            if step.opname == "LOAD_GLOBAL":
+                is_part = after and after.opname in ("LOAD_ATTR", "LOAD_METHOD")
+                found.setdefault(step.argval, set()).add(after.argval if after and is_part else "")
+    return found
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _codes_in(value)
+
+
+def _is_stateless(module: ModuleType, attribute: str) -> bool:
+    """Whether what a function reads of a module depends on nothing that changes: of NumPy what the
+    functions of this package stand for, and numbers."""
+    if module in LIBRARIES or module.__name__.partition(".")[0] == PACKAGE:
+        return True
+    value = getattr(np, attribute, None) if module is np else None
+    if isinstance(value, ModuleType):
+        return False
+    return attribute in MODULES or isinstance(value, np.ufunc | type | float)
+
+
+def reading(leaves: list[Any], places: Iterable[int], count: int) -> None:
+    """Let functions that have keys read traced arrays, the last `count` leaves, in place of the
+    arrays that they read; then these are no leaves."""
+    arrays: list[HostArray] = []
+    for place in places:
+        key_of_function(leaves[place], arrays)
+    instead = dict(zip(map(id, arrays), leaves[-count:], strict=True))
+    del leaves[-count:]
+    for place in places:
+        leaves[place] = _rebound(leaves[place], instead, {})
+
+
+def _rebound(value: Any, instead: Mapping[int, Any], made: dict[int, FunctionType]) -> Any:
+    """A value that a function reads, with others in place of arrays, by the identity of each;
+    `made` has the functions that are being made."""
+    cls = type(value)
+    if cls is HostArray or cls is HostComplex:
+        return instead[id(value)]
+    if cls is tuple:
+        return tuple(_rebound(part, instead, made) for part in value)
+    if cls is functools.partial:
+        named = {name: _rebound(part, instead, made) for name, part in value.keywords.items()}
+        first = _rebound((value.func, *value.args), instead, made)
+        return functools.partial(*first, **named)
+    if cls is not FunctionType or value in CONSTANT_FUNCTIONS:
+        return value
+    if id(value) not in made:
+        cells = tuple(CellType() for _ in value.__closure__ or ())
+        names = value.__globals__ if _is_here(value) else {**value.__globals__}
+        made[id(value)] = new = FunctionType(value.__code__, names, value.__name__, None, cells)
+        for cell, old in zip(cells, value.__closure__ or (), strict=True):
+            cell.cell_contents = _rebound(old.cell_contents, instead, made)
+        for name in () if _is_here(value) else names_read(value.__code__) or ():
+            if name in names:
+                names[name] = _rebound(names[name], instead, made)
+        new.__defaults__ = _rebound(value.__defaults__, instead, made)
+        if value.__kwdefaults__:
+            parts = _rebound((*value.__kwdefaults__.values(),), instead, made)
+            new.__kwdefaults__ = dict(zip(value.__kwdefaults__, parts, strict=True))
+        new.__qualname__ = value.__qualname__
+        vars(new).update(vars(value))
+    return made[id(value)]
+
+
+def key_of_static(value: Any, arrays: list[HostArray]) -> object:
+    """A static leaf as part of a key; None if it does not identify equal calls."""
+    if is_function(value):
+        return key_of_function(value, arrays)
+    if callable(value) and not isinstance(value, LITERAL):
+        return value
+    key = identity(value)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def is_function(value: Any) -> bool:
+    """Whether a static leaf is a function that is not always the same."""
+    return callable(value) and not isinstance(value, LITERAL) and not is_constant(value)
+
+
+def parts_with_functions(
+    functions: list[Any], arrays: list[HostArray], value: Any, key: list[Any]
+) -> Iterable[Any] | None:
+    """The parts of an argument whose structure goes into the key; of a function none, but what
+    tells it from others does. The functions and the arrays that they read are added to lists."""
+    if type(value) is not FunctionType:
+        return node_parts(value, key)
+    own = value if is_constant(value) else key_of_function(value, arrays)
+    if own is None:
+        return None
+    key.append(own)
+    if own is not value:
+        functions.append(value)
+        key.append(user_location().instruction)
+    return ()
+
+
+class OfFunctions:
+    """What runs calls with functions of one key. Those of the last call are traced where extents of
+    1 need a program of their own: what the functions of the first call read may have changed."""
+
+    __slots__ = ("_entry", "_places", "_traced")
+
+    def __init__(self, entry: Callable[..., Any], traced: list[Any], places: list[int]) -> None:
+        self._entry = entry
+        self._traced = traced  # what a trace is made with, the functions at some places
+        self._places = places
+
+    def renew(self, functions: Iterable[Any]) -> None:
+        """Take the functions of a call."""
+        for place, fn in zip(self._places, functions, strict=True):
+            self._traced[place] = fn
+
+    def __call__(self, flat: list[Any]) -> Any:
+        return self._entry(flat)
