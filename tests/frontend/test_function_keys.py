@@ -1,8 +1,10 @@
-"""Functions of calls outside of jit: found again by what they read, and traced again if it changes."""
+"""Functions of calls outside of jit: known by what they read, and traced again if it changes."""
 
 import functools
+import gc
 import math
 import random
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -105,7 +107,7 @@ UNKNOWN: dict[str, Callable[[Any], Any]] = {
     "a class": lambda a: a * Settings.factor,
     "random numbers of NumPy": lambda a: a * np.random.rand(),
     "a module with a state": lambda a: a * random.random(),
-    "what is printed": lambda a: (print(), a)[1],  # noqa: T201
+    "what is printed": lambda a: (print(), a)[1],
     "an assignment": counting(),
     "a list as default": with_list,
     "an attribute of its own": with_attribute,
@@ -144,7 +146,7 @@ def test_functions_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """A global function gets another one's code, and a loop makes functions."""
     first = fw.map(through_others, XS)
     monkeypatch.setattr(f"{__name__}.scaled", lambda a: a - FACTOR)
-    made = [fw.map(lambda a: a * k, XS).to_numpy() for k in range(4)]
+    made = [fw.map(lambda a: a * k, XS).to_numpy() for k in range(4)]  # noqa: B023
 
     np.testing.assert_array_equal(first, XS * 2 + 1)
     np.testing.assert_array_equal(fw.map(through_others, XS), XS - 2 + 1)
@@ -263,3 +265,18 @@ def test_functions_of_other_operations(target: str) -> None:
             )
             found = fw.fori_loop(0, step, lambda i, s: s + i, 0)
             assert found == 3
+
+
+def test_arrays_are_not_kept() -> None:
+    """What a function has read is freed with it, also while calls of its program are known."""
+
+    def called(fill: float) -> weakref.ref[Any]:
+        table = fw.asarray(np.full(1000, fill))
+        for _ in range(2):
+            np.testing.assert_array_equal(fw.map(lambda a: a + table[0], XS), XS + fill)
+        return weakref.ref(np.asarray(table))
+
+    for fill in (1.0, 2.0):
+        kept = called(fill)
+        gc.collect()
+        assert kept() is None

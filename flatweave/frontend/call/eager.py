@@ -11,6 +11,7 @@ must be traced to be known; but programs that are equal share what was compiled.
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from flatweave.frontend.call.direct import HIGH, LOW, Known, is_for_all, keep, m
 from flatweave.frontend.call.function_keys import (
     LITERAL,
     OfFunctions,
+    function_of,
     is_function,
     key_of_static,
     parts_with_functions,
@@ -135,16 +137,12 @@ class OperationCall:
         self.captured = len(captured) if captures and None not in self._parts else 0
         self.leaves += captured[: self.captured]
         self.names += ["an array outside"] * self.captured
+        self.places = [i for i, value in self.static.items() if is_function(value)]
         dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
         self.dynamic = dynamic
         in_chunks = any(type(leaf) is Chunked for leaf in self.leaves)
         target = "" if in_chunks else config.target
         self.values = [plain(self.leaves[i], self._called(i), target=target) for i in dynamic]
-
-    @property
-    def functions(self) -> dict[int, Any]:
-        """The leaves that are functions of the user's."""
-        return {i: value for i, value in self.static.items() if is_function(value)}
 
     def _called(self, i: int) -> str:
         """What messages call a leaf."""
@@ -194,7 +192,7 @@ class OperationCall:
         parts = self._parts
         if None in parts:
             return None
-        if self.functions:  # the line of the call is in what a check of theirs says
+        if self.places:  # the line of the call is in what a check of theirs says
             parts += (user_location().instruction,)
         dynamic = tuple(key_of(value) for value in self.values)
         places = tuple(self.static)
@@ -205,8 +203,10 @@ class OperationCall:
         leaves = list(self.leaves)
         for i, tracer in zip(self.dynamic, tracers, strict=True):
             leaves[i] = tracer
+        for i in self.places:
+            leaves[i] = function_of(leaves[i])
         if self.captured:
-            reading(leaves, [*self.functions], self.captured)
+            reading(leaves, self.places, self.captured)
         parts = portions(self.trees, leaves)
         values = [unflatten(tree, part) for tree, part in zip(self.trees, parts, strict=True)]
         count = len(values) - len(self.keywords)
@@ -214,9 +214,12 @@ class OperationCall:
         return self.known.body(*values[:count], **named)
 
     def forget_values(self) -> None:
-        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
+        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed, and no
+        functions, which may hold others."""
         for i in self.dynamic:
             self.leaves[i] = None
+        for i in self.places:
+            self.leaves[i] = self.static[i] = weakref.ref(self.leaves[i])
         self.values = [stand_in(value) for value in self.values]
 
     def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
@@ -307,8 +310,7 @@ def _entry(
     flat = flat_of(call.values)
     if entry is None:
         is_split = any(type(value) is Chunked for value in flat)
-        functions = call.functions
-        is_one_line = signature is not None and not functions
+        is_one_line = signature is not None and not call.places
         failed = contextlib.suppress(Exception) if call.captured else contextlib.nullcontext()
         with failed:
             entry = opened("chunks").InChunks(call.traced, flat) if is_split else (
@@ -325,11 +327,11 @@ def _entry(
             return _entry(known, args, kwargs)
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
-            entry = OfFunctions(entry, call.leaves, [*functions]) if functions else entry
+            entry = OfFunctions(entry, call.leaves, call.places) if call.places else entry
             keep(_entries, (target, config.cpu, schedule, signature), entry)
         return entry, flat, ()
     if isinstance(entry, OfFunctions):
-        entry.renew(call.functions.values())
+        entry.renew([call.leaves[i] for i in call.places])
         return entry, flat, ()
     return entry, flat, call.arguments(args, kwargs)
 

@@ -19,6 +19,7 @@ import dis
 import functools
 import math
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -42,9 +43,8 @@ STATELESS: frozenset[Any] = frozenset(
     + [fn for library in LIBRARIES for fn in vars(library).values() if callable(fn)]
 )  # fmt: skip
 """Functions of Python whose results depend on their arguments alone."""
-UNKNOWN = ("NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "BUILD_CLASS",
-           "CLASSDEREF", "FROM_DICT", "IMPORT", "AWAIT")  # fmt: skip
-"""Parts of the names of instructions that read or change what a key does not tell."""
+LOOKED_UP = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD")
+"""Instructions with names that a key tells of: all others assign, delete or import."""
 MOST_CODES = 4096
 MISSING = object()
 Functions = tuple[FunctionType, ...]
@@ -154,12 +154,13 @@ def names_read(code: CodeType) -> dict[str, set[str]] | None:
     for each in _codes_in(code):
         steps = [*dis.get_instructions(each)]
         for step, after in zip(steps, [*steps[1:], None], strict=True):
-            if any(part in step.opname for part in UNKNOWN):
+            is_outside = "DEREF" in step.opname and step.argval in code.co_freevars
+            if is_outside and step.opname != "LOAD_DEREF":
                 return None
-            if step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+            if step.opcode in dis.hasname and step.opname not in LOOKED_UP:
                 return None
             if step.opname == "LOAD_GLOBAL":
-                is_part = after and after.opname in ("LOAD_ATTR", "LOAD_METHOD")
+                is_part = after and after.opname in LOOKED_UP[1:]
                 found.setdefault(step.argval, set()).add(after.argval if after and is_part else "")
     return found
 
@@ -245,6 +246,11 @@ def is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, LITERAL) and not is_constant(value)
 
 
+def function_of(leaf: Any) -> Any:
+    """A function, or the one that a kept call has a reference to, which is being called."""
+    return leaf() if type(leaf) is weakref.ref else leaf
+
+
 def parts_with_functions(
     functions: list[Any], arrays: list[HostArray], value: Any, key: list[Any]
 ) -> Iterable[Any] | None:
@@ -264,7 +270,8 @@ def parts_with_functions(
 
 class OfFunctions:
     """What runs calls with functions of one key. Those of the last call are traced where extents of
-    1 need a program of their own: what the functions of the first call read may have changed."""
+    1 need a program of their own: what the functions of the first call read may have changed. They
+    are not kept, as they may hold arrays."""
 
     __slots__ = ("_entry", "_places", "_traced")
 
@@ -276,7 +283,7 @@ class OfFunctions:
     def renew(self, functions: Iterable[Any]) -> None:
         """Take the functions of a call."""
         for place, fn in zip(self._places, functions, strict=True):
-            self._traced[place] = fn
+            self._traced[place] = weakref.ref(fn)
 
     def __call__(self, flat: list[Any]) -> Any:
         return self._entry(flat)
