@@ -14,7 +14,9 @@ from flatweave.algorithms.lanes import (
 from flatweave.algorithms.operator import Combine, Operator
 from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import (
+from flatweave.kernel_ir.hierarchy import (
+    THREAD,
+    WARP,
     Pull,
     Put,
     Values,
@@ -28,7 +30,6 @@ from flatweave.kernel_ir.arrays import (
     read,
     store_each,
 )
-from flatweave.kernel_ir.hierarchy import THREAD, WARP
 from flatweave.kernel_ir.memory_ops import LoadWhole, StoreWhole
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Sync
 from flatweave.terms.build import Builder, index

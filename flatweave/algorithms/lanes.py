@@ -28,7 +28,7 @@ from functools import partial, reduce
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u32, u64
-from flatweave.kernel_ir.arrays import Pull, Put, Values, element_types
+from flatweave.kernel_ir.hierarchy import Pull, Put, Values, element_types
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index

@@ -9,7 +9,7 @@ from flatweave.algorithms.lanes import EMPTY, FIRST, reduce_in_lanes
 from flatweave.algorithms.operator import Combine, Operator, select
 from flatweave.base.dtypes import i32, i64, u32, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import (
+from flatweave.kernel_ir.hierarchy import (
     Pull,
     Values,
     allocate,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, store_each
+from flatweave.kernel_ir.hierarchy import Pull, Values, allocate, dtypes_of, fold, read, store_each
 from flatweave.kernel_ir.syntax import Sync, WarpIndex
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, constant

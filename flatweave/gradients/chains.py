@@ -16,9 +16,8 @@ from itertools import product
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.gradients.activity import components
 from flatweave.gradients.bodies import Space
-from flatweave.gradients.modes import Reverse
+from flatweave.gradients.modes import Reverse, components
 from flatweave.gradients.rewrites import ends_of_segments, next_of
 from flatweave.gradients.sinks import whole
 from flatweave.gradients.values import (

@@ -9,8 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from flatweave.gradients.activity import state_of
-from flatweave.gradients.modes import Back, Forward, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse, state_of
 from flatweave.gradients.sinks import Along, Dim, Sink, flat, is_whole, spread, whole
 from flatweave.gradients.values import dtype_of, generate, live, owned, shape_of
 from flatweave.ops import Reshape

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ArgumentError, Unsupported
-from flatweave.gradients.activity import first_not_linear
 from flatweave.gradients.control import as_shaped
-from flatweave.gradients.modes import Back, Forward, Reverse
+from flatweave.gradients.modes import Back, Forward, Reverse, first_not_linear
 from flatweave.gradients.values import bound, live, owned, tangent_type, type_of_tangents, zero
 from flatweave.ops import Back as BackOp
 from flatweave.ops import Custom, Empty, Reshape

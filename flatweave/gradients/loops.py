@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.gradients.activity import state_of
 from flatweave.gradients.control import Loop, as_shaped, state_params, with_state
-from flatweave.gradients.modes import Back, Reverse
+from flatweave.gradients.modes import Back, Reverse, state_of
 from flatweave.gradients.recomputed_states import Recorder, Strips, go_back, strips
 from flatweave.gradients.sinks import Sink, carry, carry_rows, flat, gathered, is_plain, permuted
 from flatweave.gradients.values import (

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from flatweave.gradients.activity import is_active, is_read, results_of
+from flatweave.gradients.scalars import NONE
 from flatweave.gradients.sinks import Sink, gathered, whole
-from flatweave.gradients.values import add, tangent_type, type_of_tangents, zero_tangent
+from flatweave.gradients.values import add, bound, tangent_type, type_of_tangents, zero_tangent
+from flatweave.ops import (
+    Custom,
+    Filter,
+    Generate,
+    Map,
+    Nest,
+    Permute,
+    Reduce,
+    ReduceSegments,
+    Scan,
+    Scatter,
+    Sort,
+    SortRows,
+)
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Let, Op, Var
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, lambdas_in
 
-# -- forward --------------------------------------------------------------------------------------
-#
-# Forward mode: after each operation, its tangent.
+# -- forward: after each operation, its tangent ---------------------------------------------------
 #
 #     y = mul a b                 y = mul a b
 #     z = map f ys      ==>       dy = add (mul da b) (mul db a)
@@ -75,19 +89,15 @@ class Forward:
 
     def params(self, of: Sequence[Var]) -> list[Var]:
         """Parameters for the tangents of parameters of the body at hand."""
-        made: list[Var] = []
-        for var in of:
-            made.append(self.b.param(f"d{var.name}", type_of_tangents(var)))
-            self.tangents[var] = made[-1]
-        return made
+        params = [self.b.param(f"d{var.name}", type_of_tangents(var)) for var in of]
+        self.tangents.update(zip(of, params, strict=True))
+        return params
 
     def emit(self, let: Let, op: Op, with_tangent: Sequence[Var]) -> None:
         """Emit an operation that binds the results of `let`, then the tangents of some of them."""
-        made: list[Var] = []
-        for var in with_tangent:
-            made.append(self.b.var(f"d{var.name}", type_of_tangents(var)))
-            self.tangents[var] = made[-1]
-        self.b.append(Let((*let.vars, *made), op, let.where))
+        results = [self.b.var(f"d{var.name}", type_of_tangents(var)) for var in with_tangent]
+        self.tangents.update(zip(with_tangent, results, strict=True))
+        self.b.append(Let((*let.vars, *results), op, let.where))
 
     def set(self, var: Var, tangent: Atom | None) -> None:
         """The tangent of a variable, if it has one."""
@@ -95,9 +105,7 @@ class Forward:
             self.tangents[var] = tangent
 
 
-# -- reverse --------------------------------------------------------------------------------------
-#
-# Reverse mode: after all operations, from the last to the first, what each adds to cotangents.
+# -- reverse: from the last operation to the first, what each adds to cotangents -------------------
 #
 #     y = sin x                    y = sin x
 #     z = mul y a         ==>      z = mul y a
@@ -230,3 +238,158 @@ class Reverse:
             yield
         finally:
             self.b = before
+
+
+# -- activity: which variables depend on what is differentiated -----------------------------------
+#
+#     active = {x};   y = mul x 2.0;  i = cast i64 y;  z = cast f64 i         active = {x, y}
+#
+# Most operations on functions are taken to pass on to all results what any of their operands is.
+# The functions in them are searched: often only one array, or one part of a state, is active.
+
+
+def is_read(op: Op, active: Container[Var]) -> bool:
+    """Whether an operation, or a function in it, reads an active variable."""
+    return any(var in active for var in free_vars(op))
+
+
+def add_dependents(lets: Sequence[Let], active: set[Var]) -> None:
+    """Add what depends on active variables; what stands before the lets is there already."""
+    for let in lets:
+        if is_read(let.op, active):
+            active.update(results_of(let, active))
+
+
+def results_of(let: Let, active: set[Var]) -> list[Var]:
+    """The results of an operation that are active, given that something it reads is."""
+    match let.op:
+        case Apply(fn=fn):
+            return [] if fn in NONE else bound(let)
+        case Cast(dtype=dtype, arg=arg):
+            return bound(let) if dtype.is_float and tangent_type(arg.type) else []
+        case If(then=then, other=other):
+            flags = [a or b for a, b in zip(*(given(fn, active) for fn in (then, other)))]
+        case While(body=body, init=init):
+            flags = state_of(body, body.params, init, active)
+        case For(body=body, init=init):
+            flags = state_of(body, body.params[1:], init, active)
+        case Reduce(fn=fn, neutral=neutral, xs=xs) | Scan(fn=fn, neutral=neutral, xs=xs):
+            flags = components(fn, neutral, xs, active)
+        case Map(fn=fn, xs=xs):
+            flags = given(fn, _with(active, fn.params, [is_active(x, active) for x in xs]))
+        case Generate(fn=fn):
+            flags = given(fn, active.copy())
+        case Nest(fn=fn, groups=groups):
+            first = len(let.vars) - len(groups)
+            flags = [False] * first + given(fn, active.copy())[len(fn.results) - len(groups) :]
+        case Sort(xs=xs) | SortRows(xs=xs):
+            flags = [is_active(x, active) for x in xs]
+        case Filter(xs=xs):
+            flags = [False, *(is_active(x, active) for x in xs)]
+        case Scatter(dest=dest, xs=xs):
+            flags = _either(dest, xs, active)
+        case ReduceSegments(fn=fn, neutral=neutral, xs=xs):
+            flags = [False, *components(fn, neutral, xs, active)]
+        case _:
+            return bound(let)
+    return [var for var, flag in zip(let.vars, flags, strict=True) if flag]
+
+
+def given(fn: Lambda, active: set[Var]) -> list[bool]:
+    """Which results of a function are active."""
+    add_dependents(fn.lets, active)
+    return [is_active(atom, active) for atom in fn.results]
+
+
+def is_active(atom: Atom, active: set[Var]) -> bool:
+    """Whether an atom depends on what is differentiated."""
+    return not isinstance(atom, Const) and atom in active
+
+
+def state_of(
+    body: Lambda, params: Sequence[Var], init: Sequence[Atom], active: set[Var]
+) -> list[bool]:
+    """Which parts of a loop's state are active: at its beginning, or after some iteration."""
+    return _settled(body, params, [is_active(atom, active) for atom in init], active)
+
+
+def components(
+    fn: Lambda, neutral: Sequence[Atom], xs: Sequence[Atom], active: set[Var]
+) -> list[bool]:
+    """Which components of what an operator combines are active."""
+    return _settled(fn, fn.params, _either(neutral, xs, active), active)
+
+
+def _either(xs: Sequence[Atom], ys: Sequence[Atom], active: set[Var]) -> list[bool]:
+    return [is_active(x, active) or is_active(y, active) for x, y in zip(xs, ys, strict=True)]
+
+
+def _settled(
+    fn: Lambda, params: Sequence[Var], flags: list[bool], active: set[Var]
+) -> list[bool]:
+    """The flags of results that become parameters again, once or twice each, in the end."""
+    while True:
+        inside = _with(active, params, flags * (len(params) // max(1, len(flags))))
+        found = [a or b for a, b in zip(flags, given(fn, inside), strict=True)]
+        if found == flags:
+            return flags
+        flags = found
+
+
+LINEAR = frozenset({"add", "sub", "neg", "select", "of_f16", "of_bf16", "to_f16", "to_bf16"})
+
+
+def first_not_linear(lets: Sequence[Let], active: set[Var]) -> Let | None:
+    """The first scalar operation that is not linear in the active variables; None if all are."""
+    for let in lets:
+        if not is_read(let.op, active):
+            continue
+        if isinstance(let.op, Apply) and not _is_linear(let.op, active):
+            return let
+        for fn, inside in _bodies(let.op, active):
+            if (found := first_not_linear(fn.lets, inside)) is not None:
+                return found
+        active.update(results_of(let, active))
+    return None
+
+
+def _is_linear(op: Apply, active: Container[Var]) -> bool:
+    depends = [isinstance(arg, Var) and arg in active for arg in op.args]
+    if not any(depends) or op.fn in ("eq", "ne"):  # as in the tests of `values.times`
+        return True
+    if op.fn in ("mul", "fma"):
+        return not (depends[0] and depends[1])
+    if op.fn == "truediv":
+        return not depends[1]
+    is_shifted = any(isinstance(arg, Const) and arg.value != 0 for arg in op.args)
+    return op.fn in LINEAR and not (is_shifted and op.fn in ("add", "sub"))
+
+
+def _bodies(op: Op, active: set[Var]) -> list[tuple[Lambda, set[Var]]]:
+    """The functions in an operation, each with what is active in it. A custom function with a rule
+    has none, as its derivative comes from the rule."""
+    match op:
+        case Custom() if op.jvp or op.vjp or op.transpose:
+            return []
+        case (
+            Custom(fn=fn, operands=xs) | Map(fn=fn, xs=xs)
+            | Sort(fn=fn, xs=xs) | SortRows(fn=fn, xs=xs)
+        ):  # fmt: skip
+            return [(fn, _with(active, fn.params, [is_active(x, active) for x in xs]))]
+        case For(body=body, init=init):
+            params = body.params[1:]
+            return [(body, _with(active, params, state_of(body, params, init, active)))]
+        case While(condition=cond, body=body, init=init):
+            flags = state_of(body, body.params, init, active)
+            return [(fn, _with(active, fn.params, flags)) for fn in (cond, body)]
+        case (
+            Reduce(fn=fn, neutral=ne, xs=xs) | Scan(fn=fn, neutral=ne, xs=xs)
+            | ReduceSegments(fn=fn, neutral=ne, xs=xs) | Permute(fn=fn, dest=ne, xs=xs)
+        ):  # fmt: skip
+            return [(fn, _with(active, fn.params, components(fn, ne, xs, active) * 2))]
+    return [(fn, active.copy()) for fn in lambdas_in(op)]
+
+
+def _with(active: set[Var], params: Sequence[Var], flags: Sequence[bool]) -> set[Var]:
+    """The active variables, with the parameters that are."""
+    return active.union(param for param, flag in zip(params, flags, strict=True) if flag)

@@ -15,8 +15,7 @@ from flatweave.kernel.elements import Kind
 from flatweave.kernel.pulls import Pull
 from flatweave.kernel.stores import MEMORY_IN_TEXT, Memory, need_memory, written
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import UnitCode
-from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level, UnitCode
 from flatweave.kernel_ir.memory_ops import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
 from flatweave.terms.build import lambda_of
 from flatweave.terms.operators import component_functions

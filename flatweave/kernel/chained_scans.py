@@ -24,8 +24,7 @@ from flatweave.kernel.loops import seq_while
 from flatweave.kernel.operators import Check, keep_law_over_blocks, operator_on
 from flatweave.kernel.pulls import Pull
 from flatweave.kernel.stores import MEMORY_IN_TEXT, Memory, fill, need_memory
-from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level, Values
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 from flatweave.passes.operators import is_exact
 from flatweave.terms.build import Builder

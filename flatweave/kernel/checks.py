@@ -37,8 +37,7 @@ from flatweave.kernel.code import (
     writing,
 )
 from flatweave.kernel.elements import leaves_of
-from flatweave.kernel_ir.arrays import level_of
-from flatweave.kernel_ir.hierarchy import GRID
+from flatweave.kernel_ir.hierarchy import GRID, level_of
 from flatweave.kernel_ir.syntax import Report
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If

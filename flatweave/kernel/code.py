@@ -18,8 +18,7 @@ from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import STATE, Scope, Trace, entered
 from flatweave.kernel_ir import KernelOp
-from flatweave.kernel_ir.arrays import UnitCode, level_of
-from flatweave.kernel_ir.hierarchy import GRID, Level, tries_in, without_tries
+from flatweave.kernel_ir.hierarchy import GRID, Level, UnitCode, level_of, tries_in, without_tries
 from flatweave.kernel_ir.host import Fail, Free, Launch, Retain
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Report, Unit
 from flatweave.kernel_ir.units import SCALAR

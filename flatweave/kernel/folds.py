@@ -32,9 +32,8 @@ from flatweave.kernel.pulls import Pull, element_seen, need_pull
 from flatweave.kernel.pushes import Push, Put
 from flatweave.kernel.stores import force
 from flatweave.kernel.units import concat_p, generate
-from flatweave.kernel_ir import arrays
-from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
+from flatweave.kernel_ir import hierarchy
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, Values
 from flatweave.kernel_ir.syntax import Sync
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
@@ -237,7 +236,7 @@ class _Fold:
         combined = self.operator.function(here().builder)
         keep_laws(op, combined, kind, array, self.operator.neutral, who, check)
         self.commutes = is_commutative(combined)
-        self.elements = arrays.Pull(extent_of(array.length), elements_of(kind, array))
+        self.elements = hierarchy.Pull(extent_of(array.length), elements_of(kind, array))
         machine = made.machine
         width = machine.lanes(list(kind.dtypes))
         if machine.simt:

@@ -40,8 +40,16 @@ from flatweave.kernel.code import (
 )
 from flatweave.kernel.elements import Kind, floats, leaves_of, leaves_of_both
 from flatweave.kernel.pulls import Pull, need_pull
-from flatweave.kernel_ir.arrays import UnitCode, level_of
-from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
+from flatweave.kernel_ir.hierarchy import (
+    BLOCK,
+    GRID,
+    THREAD,
+    WARP,
+    ForAll,
+    Level,
+    UnitCode,
+    level_of,
+)
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.inequalities import is_at_least
@@ -117,9 +125,7 @@ def for_all(
         here().emit(ForAll(units.word, extent, fn, each))
 
 
-def seq_for(
-    lo: Any, hi: Any, body: Callable[..., Any], init: Any = None
-) -> Any:
+def seq_for(lo: Any, hi: Any, body: Callable[..., Any], init: Any = None) -> Any:
     """`body(i)` for lo <= i < hi, in order; with `init` it is body(i, state), which
     gives the next state, and the last one is the result.
 
@@ -174,6 +180,9 @@ def _state(init: Any) -> tuple[Kind, list[Any]]:
     return Kind(tree, tuple(leaf.element for leaf in strong)), [leaf.atom for leaf in strong]
 
 
+Written = tuple[Builder, list[Var], list[Any], Atom | None]
+
+
 def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """The state after `body` has changed it while `holds(state)`; threads may differ in how often.
 
@@ -192,9 +201,7 @@ def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     scope, made = here(), writing()
     kind, atoms = _state(init)
 
-    def written(
-        fn: Callable[[Any], Any], finish: Callable[[Any], list[Any]]
-    ) -> tuple[Builder, list[Var], list[Any], Atom | None]:
+    def written(fn: Callable[[Any], Any], finish: Callable[[Any], list[Any]]) -> Written:
         code = scope.builder.inner()
         inner = made.scope_of(code)
         params = [code.param("s", dtype) for dtype in kind.dtypes]
@@ -206,14 +213,9 @@ def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     test = written(holds, lambda found: [_condition(found, "the condition of seq_while")])
     turn = written(body, lambda found: kind.atoms(found, "the state of seq_while"))
     if test[-1] is None and turn[-1] is None:
-        holds_on, goes_on = (
-            code.close(params, results) for code, params, results, _ in (test, turn)
-        )
+        holds_on, goes_on = (code.close(params, values) for code, params, values, _ in (test, turn))
         return kind.value(here().emit(While(holds_on, goes_on, tuple(atoms))))
     return kind.value(_while_nothing_fails(test, turn, atoms)[:-1])
-
-
-Written = tuple[Builder, list[Var], list[Any], Atom | None]
 
 
 def _while_nothing_fails(test: Written, turn: Written, atoms: list[Any]) -> tuple[Var, ...]:
@@ -221,9 +223,7 @@ def _while_nothing_fails(test: Written, turn: Written, atoms: list[Any]) -> tupl
     code, params, (holds,), failed = test
     before = code.param("failed", bool_)
     fails = before if failed is None else code.apply("or", before, failed)
-    condition = code.close(
-        [*params, before], [code.apply("and", holds, code.apply("not", fails))]
-    )
+    condition = code.close([*params, before], [code.apply("and", holds, code.apply("not", fails))])
     again = code.close([*params, before], [fails])
     code, params, results, failed = turn
     before = code.param("failed", bool_)
@@ -290,8 +290,7 @@ def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, identity: Any = None) -> 
 
 
 def met(op: Callable[[Any, Any], Any], array: Pull, identity: Any) -> Any:
-    """A neutral element, whose whole numbers of Python become the floats that `op` makes of them.
-    """
+    """A neutral element: whole numbers of Python become the floats that `op` makes of them."""
     leaves, tree = leaves_of(identity, "the neutral element")
     none = isinstance(array.length, int) and array.length < 1
     if none or not any(leaf.weak and not leaf.element.is_float for leaf in leaves):

@@ -25,9 +25,16 @@ from flatweave.kernel.elements import Kind, floats, kind_of_leaves, leaves_of
 from flatweave.kernel.pulls import Pull, any_index, element_seen, static
 from flatweave.kernel.pushes import Put
 from flatweave.kernel.stores import barrier, memory_of
-from flatweave.kernel_ir import arrays
-from flatweave.kernel_ir.arrays import UnitCode, Values
-from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll, TryOperator, TryOverBlocks
+from flatweave.kernel_ir import hierarchy
+from flatweave.kernel_ir.hierarchy import (
+    THREAD,
+    ReduceAll,
+    ScanAll,
+    TryOperator,
+    TryOverBlocks,
+    UnitCode,
+    Values,
+)
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const, Lambda, Type, Var
@@ -61,7 +68,7 @@ def combine_on(kind: Kind, op: Op) -> Combine:
     return combine
 
 
-def elements_of(kind: Kind, array: Pull) -> arrays.At:
+def elements_of(kind: Kind, array: Pull) -> hierarchy.At:
     """What writes an element's atoms."""
     def at(b: Builder, i: Atom) -> Values:
         found: Values = as_thread(b, (i,), lambda at: tuple(kind.atoms(array.at(at))))

@@ -4,9 +4,9 @@ Here are its operations, their text and the rules that a unit keeps; what writes
 (`lower/`, `kernel/`) and what emits them (`codegen/`) is above it.
 
     syntax.py        units, kernels, loads and stores; here: what every op says of itself
-    hierarchy.py     levels of the machine; host.py: the host's program
+    hierarchy.py     levels of the machine, and Python values that write kernel IR; host.py: the
+                     host's program
     warp_ops.py      what lanes do together; memory_ops.py: updates, prefetches, words for others
-    arrays.py        Python values that write kernel IR
     lane_facts.py    which variables differ between lanes, where not all warps of a block come
     units.py         the text of a unit, and the rules without which it is refused
 """

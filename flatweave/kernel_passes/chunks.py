@@ -20,8 +20,7 @@ from collections.abc import Callable, Collection, Iterator
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import Act, Values, fold, for_all
-from flatweave.kernel_ir.hierarchy import THREAD, ReduceAll, ScanAll
+from flatweave.kernel_ir.hierarchy import THREAD, Act, ReduceAll, ScanAll, Values, fold, for_all
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.terms.build import Builder, index

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import in_lanes
-from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared, in_lanes
 from flatweave.kernel_ir.lane_facts import meets
 from flatweave.kernel_ir.memory_ops import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.syntax import (

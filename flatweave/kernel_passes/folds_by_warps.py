@@ -17,7 +17,9 @@ from collections.abc import Callable
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import (
+from flatweave.kernel_ir.hierarchy import (
+    BLOCK,
+    WARP,
     Pull,
     Put,
     Values,
@@ -27,7 +29,6 @@ from flatweave.kernel_ir.arrays import (
     in_lanes,
     store_each,
 )
-from flatweave.kernel_ir.hierarchy import BLOCK, WARP
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Sync
 from flatweave.kernel_ir.warp_ops import LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.kernel_passes.distribute import BlockShape

@@ -19,8 +19,18 @@ from flatweave.algorithms.block_scans import scan_units
 from flatweave.algorithms.operator import Operator
 from flatweave.base.records import record
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, for_all, force
-from flatweave.kernel_ir.hierarchy import BLOCK, THREAD, ReduceAll, ScanAll
+from flatweave.kernel_ir.hierarchy import (
+    BLOCK,
+    THREAD,
+    Pull,
+    ReduceAll,
+    ScanAll,
+    Values,
+    allocate,
+    dtypes_of,
+    for_all,
+    force,
+)
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.kernel_passes.chunks import (
     WARP,

@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import DType
 from flatweave.base.records import replace
-from flatweave.kernel_ir.arrays import Values
-from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll, ReduceAll, ScanAll
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll, ReduceAll, ScanAll, Values
 from flatweave.kernel_ir.syntax import Kernel, Load, Store
 from flatweave.kernel_passes.chunks import pad_memory, side_by_side
 from flatweave.kernel_passes.distribute import BlockShape, Writer

@@ -17,7 +17,7 @@ from flatweave.algorithms.block_scans import Packing, packing_of
 from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Free, Role, free
 from flatweave.kernel_ir.memory_ops import ATOMIC, Atomic, AtomicUpdate
 from flatweave.kernel_ir.syntax import Load, Store

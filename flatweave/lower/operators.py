@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.operator import Combine, Operator
 from flatweave.base.dtypes import bool_, f32, f64, u64
-from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.hierarchy import Values
 from flatweave.kernel_ir.syntax import Call
 from flatweave.lower.element_functions import Elements
 from flatweave.lower.kernel_builder import KernelBuilder

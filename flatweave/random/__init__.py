@@ -10,15 +10,22 @@ A number depends only on its key and its index (Salmon and others, "Parallel ran
 easy as 1, 2, 3", 2011): nothing is kept between calls, and the same key gives the same numbers
 again. A key is used for one array, then split. The dtype of the key selects one of two generators:
 
-    generators.py   Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed);
-                    Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)
-    keys.py         key, split, keys, fold_in; arrays of words, and more words for an element
-    continuous.py   uniform, normal, exponential, permutation, choice
-    discrete.py     bits, integers, poisson
+    keys.py             Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed);
+                        Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed);
+                        key, split, keys, fold_in; arrays of words, and more words for an element
+    distributions.py    uniform, normal, exponential, permutation, choice; bits, integers, poisson
 """
 
-from flatweave.random.continuous import choice, exponential, normal, permutation, uniform
-from flatweave.random.discrete import bits, integers, poisson
+from flatweave.random.distributions import (
+    bits,
+    choice,
+    exponential,
+    integers,
+    normal,
+    permutation,
+    poisson,
+    uniform,
+)
 from flatweave.random.keys import Key, fold_in, key, keys, split
 
 __all__ = [

@@ -1,18 +1,30 @@
-"""Keys, and arrays of elements that are made of words."""
+"""Keys, generators (functions from a key and a counter to words), and arrays made of words.
+
+    key(7)                  a key for Philox; key(7, "threefry") for the bits of JAX
+    split(key, 3)           three keys, each for one use
+    keys(key, n)            an array of n keys for `map`; n may be computed
+    fold_in(key, step)      the key of a step, a row, a worker
+
+    drawn(key, (n, 3), "uniform", 64, lambda word, i: ..)       element i of what word i makes
+
+Counters of different uses differ in their last word, so that no two uses of a key share a block. A
+block of Philox is four words: elements are computed block by block and stored side by side.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, f32, f64
+from flatweave.base.dtypes import DType, f32, f64, u32, u64
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.frontend.arrays.shapes import reshaped
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import mul_hi
 from flatweave.frontend.elements.scalars import astype
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.ragged.ragged import Ragged, value_count
@@ -22,16 +34,169 @@ from flatweave.frontend.trace.extents import scalar_i64, shape_of
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
 from flatweave.frontend.values.arguments import dtype_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.random.generators import Generator, Philox, Threefry, Words
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
-# Keys: what random numbers are computed from, two words each.
+Words = Sequence[Any]  # traced scalars of one unsigned dtype
+
+
+class Generator(Protocol):
+    """Two words of `word` are a key."""
+
+    name: str
+    word: DType
+    fraction: ClassVar[Mapping[int, int]]  # how many bits of a word make a number in [0, 1)
+
+    def seeded(self, seed: Any) -> Words:
+        """The key of a computed seed of up to 64 bits."""
+
+    def per_block(self, bits: int) -> int:
+        """How many words of 32 or 64 bits one block gives."""
+
+    def block(self, key: Words, number: Any, bits: int) -> Words:
+        """The words of block 0, 1, .. of an array."""
+
+    def own(self, key: Words, element: Any, turn: Any) -> Words:
+        """Two words of 64 bits for one element, at its draw 0, 1, .."""
+
+    def child(self, key: Words, number: Any) -> Words:
+        """Key 0, 1, .. of those that a key is split into."""
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """The key that a key and a number make."""
+
+
+# Philox 4x64 of ten rounds: four words of 64 bits from a key of two and a counter of four.
 #
-# key(7)                  a key for Philox; key(7, "threefry") for the bits of JAX
-# split(key, 3)           three keys, each for one use
-# keys(key, n)            an array of n keys for `map`; n may be computed
-# fold_in(key, step)      the key of a step, a row, a worker
+#     philox([k0, k1], [c0, c1, c2, c3])    the block that numpy.random.Philox gives at this counter
+#
+# Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011, section 3.3. NumPy's
+# first block is that of counter 1, so ours is. The last word of the counter is 0 for arrays, and
+# distinguishes the other uses.
+
+
+ROUNDS = 10
+_FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B  # the golden ratio, and the square root of 3, less 1
+_CHILD, _FOLDED, _PHILOX = 1, 2, 3
+
+
+def philox(key: Words, counter: Words) -> Words:
+    """The block of a counter."""
+    (k0, k1), (c0, c1, c2, c3) = key, (astype(word, u64) for word in counter)
+    for _ in range(ROUNDS):
+        high0, low0 = mul_hi(c0, _FACTORS[0]), c0 * _FACTORS[0]
+        high1, low1 = mul_hi(c2, _FACTORS[1]), c2 * _FACTORS[1]
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
+    return c0, c1, c2, c3
+
+
+class Philox:
+    """Keys of two u64; an array's words are those of numpy.random.Philox, in order."""
+
+    name = "philox"
+    word = u64
+    fraction: ClassVar[Mapping[int, int]] = {32: 24, 64: 53}
+
+    def seeded(self, seed: Any) -> Words:
+        """The seed, and 0."""
+        return astype(seed, u64), astype(0, u64)
+
+    def per_block(self, bits: int) -> int:
+        """Four words of 64 bits, or their eight halves."""
+        return 4 * 64 // bits
+
+    def block(self, key: Words, number: Any, bits: int) -> Words:
+        """Words of 32 bits are the lower half, then the upper half of one of 64."""
+        words = philox(key, (number + 1, 0, 0, 0))
+        if bits == 64:
+            return words
+        return [half for word in words for half in (astype(word, u32), astype(word >> 32, u32))]
+
+    def own(self, key: Words, element: Any, turn: Any) -> Words:
+        """The first two words of the block of the element and the draw."""
+        return philox(key, (element, turn, 0, _PHILOX))[:2]
+
+    def child(self, key: Words, number: Any) -> Words:
+        """The first two words of a block."""
+        return philox(key, (number, 0, 0, _CHILD))[:2]
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """The first two words of a block."""
+        return philox(key, (data, 0, 0, _FOLDED))[:2]
+
+
+# Threefry 2x32 of twenty rounds: two words of 32 bits from a key of two and a counter of two.
+#
+# Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011, section 3.2. Counters
+# and words are used as `jax.random` uses them with `jax_threefry_partitionable`, its default:
+# element i of an array comes from the counter i, and so does key i of those that a key is split
+# into.
+
+
+_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+_PARITY = 0x1BD11BDA
+_THREEFRY = 0x4F574E  # derives another key, for the draws of single elements
+
+
+def threefry(key: Words, counter: Words) -> Words:
+    """The block of a counter."""
+    keys = *key, key[0] ^ key[1] ^ _PARITY
+    x0, x1 = counter[0] + keys[0], counter[1] + keys[1]
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = (x1 << distance | x1 >> 32 - distance) ^ x0
+        x0 = x0 + keys[(group + 1) % 3]
+        x1 = x1 + keys[(group + 2) % 3] + (group + 1)
+    return x0, x1
+
+
+def _halves(value: Any) -> Words:
+    """The upper and the lower 32 bits of a number."""
+    wide = astype(value, u64)
+    return astype(wide >> 32, u32), astype(wide, u32)
+
+
+class Threefry:
+    """Keys of two u32, the upper half of the seed first; one block for each element."""
+
+    name = "threefry"
+    word = u32
+    fraction: ClassVar[Mapping[int, int]] = {32: 23, 64: 52}
+
+    def seeded(self, seed: Any) -> Words:
+        """Its halves."""
+        return _halves(seed)
+
+    def per_block(self, bits: int) -> int:
+        """One word of either width."""
+        return 1
+
+    def block(self, key: Words, number: Any, bits: int) -> Words:
+        """Both words end to end, or the one folded into the other."""
+        high, low = threefry(key, _halves(number))
+        return [high ^ low] if bits == 32 else [_joined(high, low)]
+
+    def own(self, key: Words, element: Any, turn: Any) -> Words:
+        """From a key made for the element."""
+        key = threefry((key[0] ^ _THREEFRY, key[1]), _halves(element))
+        blocks = (threefry(key, _halves(2 * astype(turn, u64) + i)) for i in range(2))
+        return [_joined(*block) for block in blocks]
+
+    def child(self, key: Words, number: Any) -> Words:
+        """The block of its number."""
+        return threefry(key, _halves(number))
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """The block of the lower 32 bits of `data`, as JAX has it."""
+        return threefry(key, (astype(0, u32), astype(data, u32)))
+
+
+def _joined(high: Any, low: Any) -> Any:
+    """64 bits of two words."""
+    return astype(high, u64) << 32 | astype(low, u64)
 
 
 GENERATORS: dict[str, Generator] = {made.name: made for made in (Philox(), Threefry())}
@@ -179,13 +344,6 @@ def fold_in(key: Any, data: Any) -> Any:
     return Key(*made.folded(words, value))
 
 
-# Arrays of elements that are made of one word each; what elements draw that need more words.
-#
-#     drawn(key, (n, 3), "uniform", 64, lambda word, i: ..)       element i of what word i makes
-#
-# A block of Philox is four words: elements are computed block by block and stored side by side.
-
-
 Element = Callable[[Any, Any], Any]
 
 
@@ -210,9 +368,7 @@ def _row(made: Generator, words: Words, count: Atom, bits: int, element: Element
         return tuple(element(word, first + j) for j, word in enumerate(made.block(words, b, bits)))
 
     found = map(block, iota(scalar_i64(blocks)))
-    if size == 1:
-        return found[0]
-    return in_turn(found, (count,))
+    return found[0] if size == 1 else in_turn(found, (count,))
 
 
 def turns_of(key: Any, who: str) -> Callable[[Any, Any], Sequence[Any]]:

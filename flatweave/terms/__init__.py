@@ -4,7 +4,7 @@ Here is whatever holds for terms of either IR: how they are built, printed, pars
 verified, and what is known of integers by how they are computed.
 
     syntax.py, control.py     terms; traverse.py walks and verifies them, batch.py evaluates many
-    build.py                  the Builder, with body_facts.py and folding.py
+    build.py                  the Builder, with body_facts.py
     bounds.py                 the least and greatest value; inequalities.py: whether a >= b
     operators.py              functions as operators: alike, by components, undone
     print.py, parse.py        their text

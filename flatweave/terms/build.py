@@ -10,8 +10,17 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.terms.body_facts import BodyFacts, fold_range
-from flatweave.terms.control import NO_BODY, Apply, Cast, For, If, While
-from flatweave.terms.folding import fold_apply, fold_cast, fold_position
+from flatweave.terms.control import (
+    NO_BODY,
+    Apply,
+    Cast,
+    For,
+    If,
+    While,
+    fold_apply,
+    fold_cast,
+    fold_position,
+)
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.arrays import Pull, Values
+from flatweave.kernel_ir.hierarchy import Pull, Values
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_ir.syntax import Unit as KernelUnit
 from flatweave.terms.build import Builder, index

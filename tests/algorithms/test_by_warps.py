@@ -5,7 +5,7 @@ import pytest
 from flatweave.algorithms.block_scans import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.arrays import Pull
+from flatweave.kernel_ir.hierarchy import Pull
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index

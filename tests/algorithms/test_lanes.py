@@ -4,7 +4,7 @@ import pytest
 
 from flatweave.algorithms.lanes import segmented_scan_step
 from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.arrays import fold, store_each
+from flatweave.kernel_ir.hierarchy import fold, store_each
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index

@@ -5,8 +5,7 @@ import pytest
 
 from flatweave.algorithms.block_scans import scan_units
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.arrays import Pull, for_all, part, store_each
-from flatweave.kernel_ir.hierarchy import THREAD, WARP
+from flatweave.kernel_ir.hierarchy import THREAD, WARP, Pull, for_all, part, store_each
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 from tests.algorithms.programs import AFFINE, zipped

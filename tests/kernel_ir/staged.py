@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.kernel_ir.arrays import Pull, read
+from flatweave.kernel_ir.hierarchy import Pull, read
 from flatweave.kernel_ir.host import Alloc, Launch
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.terms.build import Builder, Names, index

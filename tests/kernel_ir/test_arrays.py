@@ -5,8 +5,18 @@ import pytest
 
 from flatweave.base.dtypes import f64, i64
 from flatweave.base.errors import ArgumentError
-from flatweave.kernel_ir.arrays import Pull, element_types, fold, for_all, force, part, store_each
-from flatweave.kernel_ir.hierarchy import THREAD, WARP, ForAll
+from flatweave.kernel_ir.hierarchy import (
+    THREAD,
+    WARP,
+    ForAll,
+    Pull,
+    element_types,
+    fold,
+    for_all,
+    force,
+    part,
+    store_each,
+)
 from flatweave.kernel_ir.syntax import Sync
 from flatweave.kernel_ir.units import print_unit
 from flatweave.terms.build import Builder, index

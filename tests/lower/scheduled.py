@@ -24,7 +24,7 @@ from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.lower.context import name_of
-from flatweave.lower.schedule.legal import OUT_OF_ORDER
+from flatweave.lower.schedule.arrangement import OUT_OF_ORDER
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.steps import Axis, How, Memory, Tail, Unroll, Version
 from flatweave.ops import Fold, Prefix, Sweep

@@ -12,8 +12,8 @@ from flatweave.base.records import replace
 from flatweave.lower.context import name_of
 from flatweave.lower.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
+from flatweave.lower.schedule.arrangement import broken_laws
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.legal import broken_laws
 from flatweave.lower.schedule.steps import (
     BY_PANELS,
     Axis,

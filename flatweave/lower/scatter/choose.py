@@ -50,7 +50,7 @@ from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.atomic import UPDATES

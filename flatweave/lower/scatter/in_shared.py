@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from math import prod
 
 from flatweave.base.dtypes import i32, i64
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync
 from flatweave.lower.machine import Machine

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.context import Own

@@ -17,7 +17,7 @@ from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, f32, f64, i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import Values, store_each
+from flatweave.kernel_ir.hierarchy import Values, store_each
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, StoreCompact
 from flatweave.lower.context import Declared, Lowering, Own, Write

@@ -14,7 +14,7 @@ from math import prod
 
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.base.records import replace
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.memory_ops import Atomic
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Sync

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.extents import find_last_uses
 from flatweave.base.dtypes import DType, bool_, i64, u32, u64
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.context import Lowering, each_place, name_of

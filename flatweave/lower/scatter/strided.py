@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Load
 from flatweave.lower.context import Own

@@ -26,7 +26,7 @@ from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
 from flatweave.lower.machine import CHEAP_IN_ROW, DEAR_IN_ROW, SOURCES, Machine
-from flatweave.lower.schedule.legal import in_any_order
+from flatweave.lower.schedule.arrangement import in_any_order
 from flatweave.lower.schedule.steps import Along, Rows
 from flatweave.ops import CombineRows, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import cost_of_body

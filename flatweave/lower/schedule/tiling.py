@@ -28,10 +28,9 @@ from flatweave.lower.machine import (
     Machine,
     room,
 )
-from flatweave.lower.schedule.arrangement import folds_down_columns
+from flatweave.lower.schedule.arrangement import folds_down_columns, in_any_order
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.legal import in_any_order
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
 from flatweave.lower.schedule.steps import (
     BY_STEPS,

@@ -9,11 +9,17 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.lower.machine import WIDEST, Machine
-from flatweave.lower.schedule.arrangement import TAILS, elements_of_step
+from flatweave.lower.schedule.arrangement import (
+    TAILS,
+    broken_laws,
+    elements_of_step,
+    grouping,
+    is_exact_sweep,
+    is_lanewise,
+)
 from flatweave.lower.schedule.contraction import length_of_short
 from flatweave.lower.schedule.division import name_of_division
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.legal import broken_laws, grouping, is_exact_sweep, is_lanewise
 from flatweave.lower.schedule.plan import Carry, SweepPlan, When, parse_plans
 from flatweave.lower.schedule.scan_levels import packing_of_scans
 from flatweave.lower.schedule.steps import (

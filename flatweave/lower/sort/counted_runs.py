@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
-from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.hierarchy import in_lanes
 from flatweave.kernel_ir.host import Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.context import Declared, Lowering

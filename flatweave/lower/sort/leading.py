@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes

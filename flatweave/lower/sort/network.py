@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u32, u64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.kernel_ir.warp_ops import SwapLanes
 from flatweave.terms.build import Builder, index

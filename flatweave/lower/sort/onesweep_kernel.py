@@ -30,7 +30,7 @@ from flatweave.algorithms.look_back import Chains
 from flatweave.algorithms.operator import addition, meet
 from flatweave.base.dtypes import i32, i64, u8, u16, u32
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import extent_of, fold, in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import extent_of, fold, in_lanes, store_each
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store, Sync
 from flatweave.kernel_ir.warp_ops import LastLane, MatchLanes, ScanLanes

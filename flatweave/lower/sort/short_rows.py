@@ -8,7 +8,7 @@ from functools import partial
 from flatweave.array_ir.syntax import PARTS
 from flatweave.base.dtypes import i32, i64
 from flatweave.base.plan import CHECK_ERROR
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Fail, Retain, Role, free
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.warp_ops import LoadTile

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.machine import CACHE_LINE
 from flatweave.terms.build import Builder, index

@@ -19,8 +19,7 @@ from flatweave.algorithms.operator import Operator, together
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import Pull, Put, Values, for_all, read, store_each
-from flatweave.kernel_ir.hierarchy import WARP
+from flatweave.kernel_ir.hierarchy import WARP, Pull, Put, Values, for_all, read, store_each
 from flatweave.kernel_ir.host import Alloc, Free, Role, free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.context import Lowering

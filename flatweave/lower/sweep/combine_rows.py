@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
 from flatweave.kernel_ir.warp_ops import Ballot, ReduceLanes, ShiftLanes
 from flatweave.lower.element_functions import rows_of

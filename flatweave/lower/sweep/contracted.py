@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.algorithms.loops import chunk
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.hierarchy import in_lanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.schedule.steps import Axis, Memory, Unroll
 from flatweave.lower.sweep.contraction_cells import (

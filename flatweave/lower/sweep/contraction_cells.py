@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from flatweave.base.records import replace
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared
 from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.element_functions import Elements

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync
 from flatweave.lower.schedule.steps import Axis, Split
 from flatweave.lower.schedule.tiling import stride_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flatweave.algorithms.operator import meet_all, on_first_warp
 from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import in_lanes, store_each
+from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder

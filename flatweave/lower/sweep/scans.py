@@ -10,7 +10,7 @@ from flatweave.algorithms.lanes import EMPTY, reduce_step, scan_step, segmented_
 from flatweave.algorithms.operator import Operator, by_first_warp, meet, select
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
-from flatweave.kernel_ir.arrays import dtypes_of
+from flatweave.kernel_ir.hierarchy import dtypes_of
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.element_functions import Elements

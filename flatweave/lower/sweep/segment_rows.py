@@ -8,7 +8,7 @@ from flatweave.algorithms.lanes import scan_step
 from flatweave.algorithms.operator import select
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import LastLane, ShiftLanes
 from flatweave.lower.kernel_builder import KernelBuilder

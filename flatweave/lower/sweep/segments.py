@@ -23,8 +23,7 @@ from flatweave.algorithms.operator import segmented
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.arrays import Pull, Values, for_all, read, store_each
-from flatweave.kernel_ir.hierarchy import WARP
+from flatweave.kernel_ir.hierarchy import WARP, Pull, Values, for_all, read, store_each
 from flatweave.kernel_ir.host import Role, Trim, free
 from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.kernel_ir.warp_ops import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from flatweave import ops
 from flatweave.algorithms.loops import adds_floats
 from flatweave.base.dtypes import u64
-from flatweave.kernel_ir.arrays import store_each
+from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Trim, free
 from flatweave.kernel_ir.memory_ops import StoreInTurn
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flatweave.algorithms.operator import Carried, Operator, together
 from flatweave.base.records import replace
-from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.hierarchy import in_lanes
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store
 from flatweave.lower.context import Lowering
 from flatweave.lower.element_functions import Elements, rows_of

@@ -14,7 +14,7 @@ from __future__ import annotations
 from flatweave.algorithms.operator import Operator, addition, meet_all
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.hierarchy import Values
 from flatweave.kernel_ir.syntax import Load, Shared, Store, Sync
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.machine import ALONE, AWAY, LOOKED, SEEN, searched

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.arrays import in_lanes
+from flatweave.kernel_ir.hierarchy import in_lanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.schedule.steps import Axis, Vectorize
