@@ -1,7 +1,9 @@
-"""Arrays and rows as a notebook shows them: facts, and a small picture.
+"""Arrays and rows as a notebook shows them: facts, and a small picture; and tags of HTML and SVG.
 
-array(xs)     f64[512, 512] · 2.0 MiB, and a picture of it; of other ranks the elements as text
-rows(xss)     1,000 rows · 31,415 values · f64 · 253 KiB, and a histogram of their lengths
+    array(xs)     f64[512, 512] · 2.0 MiB, and a picture of it; of other ranks the elements as text
+    rows(xss)     1,000 rows · 31,415 values · f64 · 253 KiB, and a histogram of their lengths
+
+    tag("a", "x < y", href="#k")          <a href="#k">x &lt; y</a>
 
 Colours of text and lines are those of the notebook, so that they fit light and dark ones. Nothing
 here takes long: of large arrays some elements are looked at, and of those on a device none.
@@ -10,21 +12,65 @@ here takes long: of large arrays some elements are looked at, and of those on a 
 from __future__ import annotations
 
 import base64
+import html
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype
-from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
 from flatweave.frontend.values.elsewhere import at_hand
 from flatweave.frontend.values.number_formats import is_short, widened
 from flatweave.frontend.values.tree import flat_values, flatten, spelled
+
+EMPTY = frozenset({"br", "img", "input"})
+
+
+class Markup(str):
+    """Markup, which goes into other markup as it is."""
+
+
+def text(thing: object) -> str:
+    """A thing as markup."""
+    return thing if isinstance(thing, Markup) else html.escape(str(thing))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """An element; `class_` is class, `data_of` is data-of; an attribute None is left out."""
+    words = [name]
+    for key, value in attributes.items():
+        if value is not None:
+            words.append(f'{key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"')
+    if name in EMPTY:
+        return Markup(f"<{' '.join(words)}>")
+    return Markup(f"<{' '.join(words)}>{''.join(map(text, content))}</{name}>")
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Parts concatenated."""
+    return Markup(text(between).join(map(text, parts)))
+
+
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> Markup:
+    """A table with a line for its head; on narrow screens it scrolls separately."""
+    top = tag("tr", *(tag("th", cell, scope="col") for cell in head))
+    body = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
+    whole = tag("table", tag("thead", top), tag("tbody", *body))
+    return tag("div", whole, class_="scroll")
+
+
+def more(summary: object, *content: object, **attributes: object) -> Markup:
+    """What opens when somebody asks for it."""
+    return tag("details", tag("summary", summary), *content, **attributes)
+
+
+# -- Texts that users ask to be written to a file --------------------------------------------------
+
 
 # Numbers as pixels: small ones dark, large ones light, as a PNG in a line of text.
 #

@@ -29,8 +29,6 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in, scalars_only
 
-_CONTROL = (If, While, For)
-
 
 def run(program: Program, args: Sequence[Any], interp: Interp | None = None) -> list[Any]:
     """The program's results for arguments that match its parameters: extents, scalars, arrays."""
@@ -214,7 +212,7 @@ class Interp(Reader):
             return True
         if not scalars_only(let.vars):
             return False
-        control = isinstance(op, _CONTROL) or getattr(op, "batched", False)
+        control = isinstance(op, If | While | For) or getattr(op, "batched", False)
         return control and all(map(self.is_batched, lambdas_in(op)))
 
     def each(

@@ -9,16 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from flatweave.array_ir.interp import Interp
-from flatweave.base.dtypes import DType
 from flatweave.terms.batch import Env, Value, Values, assign, prepend, spread, take
 from flatweave.terms.syntax import Lambda
+from flatweave.terms.traverse import scalars_only
 
 
 def elements(fn: Lambda, xs: Values) -> Values:
     """What an operator runs over: rows where it takes one, else scalars in row-major order."""
-    if all(isinstance(param.type, DType) for param in fn.params):
-        return tuple(x.reshape(-1) for x in xs)
-    return xs
+    return tuple(x.reshape(-1) for x in xs) if scalars_only(fn.params) else xs
 
 
 def reduce(interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values) -> Values:

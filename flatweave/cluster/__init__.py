@@ -8,11 +8,11 @@ compiler that all programs share; `frontend/values/chunked.py` holds the arrays 
                           format in formats.py and arrow_columns.py), blocks of Dask collections
     calls.py              a jitted function that is given `Chunked` arrays, and its stages
     prepare.py            what its trace goes through first, with prepare_folds.py
-    separate_reads.py     reads of large arrays at computed positions become separate steps,
-                          loops with such reads, too (loops_with_reads.py)
     divide.py             the trace becomes steps (steps.py)
     rules.py              for each operation that looks beyond its own row: what a chunk computes of
-                          it, and what follows from all parts (indexed_rules.py, executor.py)
+                          it, and what follows from all parts (executor.py); indexed_rules.py
+                          makes separate steps of reads of large arrays at computed positions,
+                          loops_with_reads.py of loops with such reads
     exchange.py           operations on whole arrays in chunks: loops, branches; shuffled.py: sorts,
                           reads and writes, by shuffle.py
     row_ranges.py         which rows of other arrays a chunk reads; windows.py: the same with

@@ -23,10 +23,10 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.chunk_program import local_program
 from flatweave.cluster.exchange import Made
+from flatweave.cluster.indexed_rules import read_anywhere, separate_reads
 from flatweave.cluster.prepare import prepared
 from flatweave.cluster.row_ranges import cutting, reads_own_row
 from flatweave.cluster.rules import rule_of
-from flatweave.cluster.separate_reads import read_anywhere, separate_reads
 from flatweave.cluster.shuffled import exchange_of
 from flatweave.cluster.steps import Divided, Exchanged, Local, Rule, Step, Whole
 from flatweave.cluster.windows import shorter_by_one

@@ -127,7 +127,7 @@ def _loop_if_taken(let: Let, taken: Atom) -> Sequence[Let]:
 #     ys = map (s, x => g s x) [ss, xs]
 #
 # Each iteration reads once for each element, so rows can be requested from the chunks that have
-# them (`separate_reads.py`); an element that is done stays as it is. A loop of one range for all
+# them (`indexed_rules.py`); an element that is done stays as it is. A loop of one range for all
 # elements is a `for` of the client, without `live`.
 
 

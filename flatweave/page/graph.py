@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from flatweave.base.html import Markup, joined, tag
 from flatweave.base.records import record
 from flatweave.base.source import Location
+from flatweave.notebook import Markup, joined, tag
 from flatweave.ops import Index, Reshape, Sweep
 from flatweave.profiler.facts import places_of, title_of
 from flatweave.terms.print import print_let, print_type

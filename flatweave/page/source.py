@@ -15,13 +15,13 @@ from typing import Any
 
 from flatweave.array_ir.syntax import Fault
 from flatweave.base.errors import UserError
-from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted
 from flatweave.base.recording import run
 from flatweave.base.records import record
 from flatweave.base.source import Location, source_line
 from flatweave.frontend.call.compiled import Stages
 from flatweave.frontend.trace.run_time_checks import user_error
+from flatweave.notebook import Markup, joined, tag
 from flatweave.places.demand import rates
 from flatweave.profiler.profile import Profile
 from flatweave.simulator.counts import Use, Watching

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.array_ir.syntax import print_program
-from flatweave.base import html
-from flatweave.base.html import Markup, more, table, tag
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location
 from flatweave.frontend.call.compiled import Stages
+from flatweave.notebook import Markup, more, table, tag
 from flatweave.page.graph import Marks, Node, draw, graph_of
 from flatweave.page.passes import KernelFacts, Pass, is_large, passes_of, written_kernels
 from flatweave.page.source import Source, Timing, drawn, timing
 from flatweave.profiler.facts import Moved, lines_of
+from flatweave.profiler.tables import check_folder, write_text
 
 HERE = Path(__file__).parent
 HUES = 8
@@ -37,8 +37,8 @@ def write(stages: Stages, path: str | Path | None = None, *, run: bool = True) -
     """Write the page of a call; by default to the function's name in the working folder."""
     name = "".join(c if c.isalnum() or c in "._-" else "_" for c in stages.name)
     target = Path(f"{name}.html" if path is None else path)
-    html.check_folder(target, "the page")
-    return html.write(target, page(stages, run=run), "the page")
+    check_folder(target, "the page")
+    return write_text(target, page(stages, run=run), "the page")
 
 
 def page(stages: Stages, *, run: bool = True, is_small: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What a call asks of a machine, and how fast each machine is."""
+"""What a call asks of a machine, how fast each machine is, and whether all give the same bits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from flatweave.base.recording import unseen
 from flatweave.base.records import fields, record
 from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.jit import jit
-from flatweave.ops import Generate, Map, Sort
+from flatweave.ops import Callback, CallKernel, Generate, Map, Sort
 from flatweave.runtime.devices.arrays import ARRAYS
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.tuned import keep_rates, kept_rates, key_of_rates
 from flatweave.scalar.ops import TABLE, evaluate
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 # What a call asks of a machine: operations, bytes, launches, as far as sizes tell before it runs.
 #
@@ -239,3 +239,39 @@ def _finish(result: Any) -> Any:
         if isinstance(array, DeviceArray):
             array.resident.device.wait()
     return result
+
+
+# Whether a program gives the same bits on every target.
+#
+# map (a => mul a 2.0) [xs]         the same: products are rounded alike
+# reduce (maximum f32) -inf [xs]    the same: nothing is rounded, in any order
+# reduce (add f32) 0.0 [xs]         not: each target groups the elements in its own way
+# map (exp f32) [xs]                not: each has another exp
+
+
+CHOOSING = frozenset({"minimum", "maximum", "select", "lt", "le", "gt", "ge", "eq", "ne", "and",
+                      "or", "not"})  # fmt: skip
+"""Scalar functions that give one of their operands, or compare: nothing is rounded."""
+
+
+def agrees(program: Program) -> bool:
+    """Whether all targets give the same bits."""
+    return all(_is_exact(let.op) for let in walk_lets(program.fn))
+
+
+def _is_exact(op: Op) -> bool:
+    match op:
+        case Apply(fn=name, args=args):
+            return TABLE[name].ulps == 0 or not any(_is_float(arg) for arg in args)
+        case Callback() | CallKernel():
+            return False
+    operator: Lambda | None = getattr(op, "fn", None)
+    folded = (*getattr(op, "neutral", ()), *getattr(op, "dest", ()))  # in a target's order
+    if operator is None or not any(_is_float(atom) for atom in folded):
+        return True
+    return all(isinstance(let.op, Apply) and let.op.fn in CHOOSING for let in operator.lets)
+
+
+def _is_float(atom: Atom) -> bool:
+    dtype = atom.type.dtype if isinstance(atom.type, ArrayType) else atom.type
+    return isinstance(dtype, DType) and dtype.is_float

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flatweave.base import html
+from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import counted, duration, lines, size
 from flatweave.base.pretty import table as plain
 from flatweave.base.recording import unseen
@@ -296,14 +296,14 @@ DEVICES = 1 << 40  # their tracks are numbered from here on, after those of thre
 def write_trace(profile: Profile, path: str | Path) -> Path:
     """Write the events of a profile."""
     target = Path(path)
-    html.check_folder(target, "the trace")
+    check_folder(target, "the trace")
     profile.sums.settle()
     made = {
         "traceEvents": list(_events(profile)),
         "displayTimeUnit": "ms",
         "otherData": {"events left out": profile.sums.left_out},
     }
-    return html.write(target, json.dumps(made), "the trace")
+    return write_text(target, json.dumps(made), "the trace")
 
 
 def _events(profile: Profile) -> Iterator[dict[str, Any]]:
@@ -325,3 +325,28 @@ def _events(profile: Profile) -> Iterator[dict[str, Any]]:
             "tid": tracks[event.track], "ts": (event.begin - profile.begin) * US,
             "dur": max(event.end - event.begin, 0) * US, "args": event.said,
         }  # fmt: skip
+
+
+REMEDY = "Name a file in a folder that there is, and that you may write to."
+
+
+def check_folder(path: Path, what: str) -> None:
+    """Refuse a file in a folder that is not there, before much work is done for it."""
+    if not path.parent.is_dir():
+        raise ArgumentError.here(
+            f"{what} cannot be written: there is no folder {path.parent}.", REMEDY
+        )
+
+
+def write_text(path: Path, text: str, what: str) -> Path:
+    """Write a text; ArgumentError that names the folder where that cannot be."""
+    check_folder(path, what)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as wrong:
+        raise ArgumentError.here(
+            f"{what} cannot be written to {path} in the folder {path.parent.resolve()}:"
+            f" {wrong.strerror or wrong}.",
+            REMEDY,
+        ) from None  # fmt: skip
+    return path

@@ -5,7 +5,6 @@ imported when the first of its names is asked for (`runtime/lazy_import.py`).
 """
 
 from flatweave.tables import missing as missing
-from flatweave.tables import missing_order as missing_order
 from flatweave.tables import verbs as verbs
 from flatweave.tables.groups import Groups, group_by
 from flatweave.tables.intervals import nearest, neighbors, overlaps

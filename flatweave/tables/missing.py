@@ -2,10 +2,12 @@
 
     elementwise     f(x.values), valid where all operands are
     & and |         Kleene: False & missing is False, True | missing is True
-    reductions      of the values that are there
+    reductions      of the values that are there; running totals, too: missing ones stay missing
     sorts           missing elements last
+    sets and runs   by groups: a missing element equals a missing one, and comes last
     moves           values and bools moved alike
     methods         of text: missing where the text is
+    isin, rank, ..  missing where the element is
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 import flatweave as fw
+from flatweave.tables.groups import group_by
 from flatweave.tables.keys import decoded
 from flatweave.tables.nullable import RULES, Nullable, is_text, with_offsets
+from flatweave.tables.numbering import firsts
 from flatweave.tables.selection import worst
 from flatweave.tables.verbs import drop_none
 
@@ -61,9 +65,8 @@ def _and(flags: list[Any], like: Any) -> Any:
     """Where all of some bools hold, in the shape of a result."""
     every = functools.reduce(fw.bitwise_and, flags)
     if isinstance(like, fw.Ragged):
-        if isinstance(every, fw.Ragged):
-            return every
-        return fw.bitwise_and(every, fw.equal(like, like) | True)
+        is_ragged = isinstance(every, fw.Ragged)
+        return every if is_ragged else fw.bitwise_and(every, fw.equal(like, like) | True)
     return fw.broadcast_to(every, like.shape) if like.ndim else every
 
 
@@ -79,23 +82,16 @@ def elementwise(function: Callable[..., Any], *args: Any, **options: Any) -> Any
 def kleene(function: Callable[..., Any], x: Any, y: Any) -> Any:
     """`&` and `|` of bools: known where one operand decides."""
     (a, a_valid), (b, b_valid) = parts(x), parts(y)
-    if fw.result_type(_dtype(a), _dtype(b)) != fw.bool_:
+    if fw.result_type(*(getattr(v, "dtype", None) or type(v) for v in (a, b))) != fw.bool_:
         return elementwise(function, x, y)
     is_and = function.__name__.endswith("and")
     found = function(a, b)
     yes = True if isinstance(found, fw.Ragged) else fw.full(found.shape, True)
-    a_valid = yes if a_valid is None else a_valid
-    b_valid = yes if b_valid is None else b_valid
+    a_valid, b_valid = (yes if flag is None else flag for flag in (a_valid, b_valid))
     decides_a, decides_b = (fw.logical_not(a), fw.logical_not(b)) if is_and else (a, b)
     valid = (a_valid & b_valid) | (a_valid & decides_a) | (b_valid & decides_b)
-    value = fw.bitwise_and(found, valid)
-    if not is_and:
-        value = (a_valid & a) | (b_valid & b)
+    value = fw.bitwise_and(found, valid) if is_and else (a_valid & a) | (b_valid & b)
     return together(value, valid)
-
-
-def _dtype(x: Any) -> Any:
-    return getattr(x, "dtype", None) or type(x)
 
 
 def condition(p: Any) -> Any:
@@ -111,8 +107,7 @@ def where(function: Callable[..., Any], p: Any, a: Any, b: Any) -> Any:
     values = function(chosen, a, b)
     if a_valid is None and b_valid is None:
         return values
-    valid = function(chosen, True if a_valid is None else a_valid,
-                     True if b_valid is None else b_valid)  # fmt: skip
+    valid = function(chosen, *(True if flag is None else flag for flag in (a_valid, b_valid)))
     return together(values, _and([valid], values))
 
 
@@ -138,9 +133,8 @@ def reduced(
         return _extreme_text(function, values, valid)
     mask = valid if where is None else fw.bitwise_and(valid, where)
     options = {"axis": axis, "keepdims": keepdims}
-    more = {} if initial is None else {"initial": initial}
-    if dtype is not None:
-        more["dtype"] = dtype
+    given = {"initial": initial, "dtype": dtype}
+    more = {key: value for key, value in given.items() if value is not None}
     if name in ("min", "max") and initial is None:
         more["initial"] = worst(values.dtype, name == "min")
     found = function(values, where=mask, **options, **more)
@@ -239,8 +233,7 @@ def attribute(x: Nullable, name: str) -> Any:
     """A method of Strings, of values that are text; others have none."""
     if name.startswith("_"):
         raise AttributeError(f"a Nullable has no attribute {name!r}.")
-    kind = type(x.values)
-    method = getattr(kind, name, None) if is_text(x.values) else None
+    method = getattr(type(x.values), name, None) if is_text(x.values) else None
     if callable(method):
         return functools.wraps(method)(functools.partial(_of_texts, method, x))
     raise NoAttributeError.here(
@@ -258,12 +251,149 @@ def _of_texts(method: Callable[..., Any], x: Nullable, *args: Any, **options: An
     return Nullable(method(texts, *args, **options), x.valid)
 
 
+NEUTRAL = {"cumsum": 0, "cumprod": 1, "cumulative_sum": 0, "cumulative_prod": 1}
+
+
+def _one_axis(x: Any) -> bool:
+    return isinstance(x, Nullable) and x.ndim == 1
+
+
+def _of_vector(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule for a vector of which some elements are missing."""
+    def applied(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+        return rule(function, x, *args, **options) if _one_axis(x) else NotImplemented
+
+    return applied
+
+
+def sets(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`unique` and its relatives, `value_counts`: a missing element is the last value."""
+    groups = group_by(x)
+    name = function.__name__
+    if name != "unique":
+        found = function(groups.index)  # its numbers are the groups', all of which occur
+        keys = (groups.keys, *found[1:]) if isinstance(found, tuple) else groups.keys
+        return type(found)(*keys) if hasattr(found, "_fields") else keys
+    wanted = [*args, *[False] * (3 - len(args))]
+    names = ("return_index", "return_inverse", "return_counts")
+    wanted = [options.get(each, flag) for each, flag in zip(names, wanted, strict=True)]
+    found = firsts(groups.index, groups.sizes.shape[0]), groups.index, groups.sizes
+    rest = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
+    return (groups.keys, *rest) if rest else groups.keys
+
+
+def runs(function: Callable[..., Any], x: Any) -> Any:
+    """`changed` and `run_lengths`."""
+    groups = group_by(x)
+    found = function(groups.index)
+    return found if function.__name__ == "changed" else (groups.keys[found[0]], found[1])
+
+
+def count_of(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`n_unique` and `count_nonzero`: of the elements that are present."""
+    return function(x.drop_none(), *args, **options)
+
+
+def ranked(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`rank`: missing elements have none."""
+    return Nullable(function(group_by(x).index, *args, **options), x.valid)
+
+
+def best(function: Callable[..., Any], x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
+    """`top_k`: missing elements last."""
+    order = fw.argsort(x, descending=largest)
+    kept = function(fw.iota(x.shape[0]), k, largest=False)[0]
+    return x[order[kept]], order[kept]
+
+
+def running(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """Running totals and extremes."""
+    values, valid = parts(x)
+    if not isinstance(x, Nullable):
+        return NotImplemented
+    name = function.__name__
+    neutral = NEUTRAL[name] if name in NEUTRAL else worst(values.dtype, name == "cummin")
+    return Nullable(function(fw.where(valid, values, neutral), *args, **options), valid)
+
+
+def differences(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`diff`: missing where one of two elements is."""
+    if args or options or not _one_axis(x):
+        return NotImplemented
+    return Nullable(function(x.values), x.valid[1:] & x.valid[:-1])
+
+
+def member(function: Callable[..., Any], x: Any, values: Any, **options: Any) -> Any:
+    """`isin`: missing where the element is; missing values to search are none."""
+    (own, valid), known = parts(x), values.drop_none() if isinstance(values, Nullable) else values
+    found = function(own, known, **options)
+    return found if valid is None else together(found, valid)
+
+
+def position(function: Callable[..., Any], xs: Any, v: Any, *args: Any, **options: Any) -> Any:
+    """`searchsorted`: a missing element has no position."""
+    if isinstance(xs, Nullable):
+        return NotImplemented
+    return Nullable(function(xs, v.values, *args, **options), v.valid)
+
+
+def flags(function: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """`nonzero`, `flatnonzero`, `argwhere`: a missing element is not selected."""
+    values, valid = parts(x)
+    return function(condition(Nullable(values != 0, valid)), *args, **options)
+
+
+def segments(function: Callable[..., Any], data: Any, ids: Any, *args: Any, **options: Any) -> Any:
+    """Segment reductions: of the elements that are present, in segments whose id is."""
+    (values, valid), (ids, has_id) = parts(data), parts(ids)
+    if valid is None and has_id is None:
+        return NotImplemented
+    for mask in (valid, has_id):
+        ids = ids if mask is None else fw.where(mask, ids, -1)
+    return function(values, ids, *args, **options)
+
+
+def histogram(function: Callable[..., Any], n: Any, idx: Any, *args: Any, **options: Any) -> Any:
+    """Missing indices are dropped."""
+    values, valid = parts(idx)
+    if valid is None:
+        return NotImplemented
+    return function(n, fw.where(valid, values, -1), *args, **options)
+
+
+def dotted(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """`dot` and `vecdot` of vectors: of the pairs that are present."""
+    return fw.sum(fw.mul(x, y))
+
+
+def one_after_the_other(function: Callable[..., Any], *args: Any) -> Any:
+    """`append` and `hstack` of vectors."""
+    arrays = args[0] if function.__name__ == "hstack" else args
+    return joined(fw.concat, list(arrays))
+
+
 RULES.update(dict.fromkeys(ELEMENTWISE, elementwise))
 RULES.update(dict.fromkeys(MOVES, moved))
-RULES.update(dict.fromkeys(("bitwise_and", "bitwise_or", "logical_and", "logical_or"), kleene))
-RULES.update(dict.fromkeys(("sum", "prod", "min", "max", "any", "all", "mean"), reduced))
-RULES.update(dict.fromkeys(("median", "std", "var", "quantile", "percentile"), of_known))
-RULES.update(dict.fromkeys(("argmin", "argmax"), extreme))
-RULES.update(dict.fromkeys(("sort", "argsort"), ordered))
-RULES.update(dict.fromkeys(("concat", "stack"), joined))
-RULES.update(dict.fromkeys(("filter", "partition"), filtered), where=where, attribute=attribute)
+RULES.update(dict.fromkeys((*NEUTRAL, "cummax", "cummin"), running))
+for names, rule in (
+    ("bitwise_and bitwise_or logical_and logical_or", kleene),
+    ("sum prod min max any all mean", reduced),
+    ("median std var quantile percentile ptp logsumexp average", of_known),
+    ("argmin argmax", extreme),
+    ("sort argsort", ordered),
+    ("concat stack", joined),
+    ("filter partition", filtered),
+    ("unique unique_all unique_counts unique_inverse unique_values value_counts",
+     _of_vector(sets)),
+    ("changed run_lengths", _of_vector(runs)),
+    ("n_unique count_nonzero", _of_vector(count_of)),
+    ("nonzero flatnonzero argwhere", flags),
+    ("segment_sum segment_prod segment_max segment_min", segments),
+    ("append hstack", one_after_the_other),
+    ("dot vecdot", dotted),
+):  # fmt: skip
+    RULES.update(dict.fromkeys(names.split(), rule))
+RULES.update(
+    where=where, attribute=attribute, diff=differences, histogram=histogram, isin=member,
+    rank=_of_vector(ranked), searchsorted=position, top_k=_of_vector(best),
+)  # fmt: skip

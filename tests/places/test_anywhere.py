@@ -13,8 +13,7 @@ from flatweave.base.config import config, from_environment
 from flatweave.frontend.values.elsewhere import DeviceArray
 from flatweave.places import anywhere
 from flatweave.places.anywhere import Place
-from flatweave.places.demand import Rates, demand_of, rates
-from flatweave.places.division import agrees
+from flatweave.places.demand import Rates, agrees, demand_of, rates
 from flatweave.runtime import tuned
 from flatweave.runtime.devices import opencl
 

@@ -18,7 +18,7 @@ from flatweave.terms.syntax import BufferType, Const, Type, Var
 #
 # The same emitter writes both; a dialect supplies the words below and three functions. `exchange`
 # gives every lane the values of another lane, `ballot` the set of lanes where a flag holds: all
-# collectives of a warp are written with these two (warp.py). Where lanes can meet in memory only,
+# collectives of a warp are written with these two. Where lanes can meet in memory only,
 # `spread` puts all lanes' values there, and a lane reads what it needs without further barriers.
 
 
