@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flatweave.array_ir.extents import Extents, extents_of
+from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import FLAT, SWEPT, TRACED, Form, Program, print_program, verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
@@ -132,9 +132,9 @@ class Executable:
 
     def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
         """The arrays that the program writes to memory for these arguments; results are marked."""
-        return [] if self.program is None else self.stored(extents_of(self.program, args))
+        return [] if self.program is None else self.stored(interp.extents_of(self.program, args))
 
-    def stored(self, extents: Extents) -> list[StoredArray]:
+    def stored(self, extents: interp.Extents) -> list[StoredArray]:
         """The same for extents that are known."""
         return [] if self.program is None else [
             array.sized(extents) for array in reasons.stored(self.program)

@@ -7,13 +7,14 @@ for every element (an array of rank 1), or one for all of them (rank 0). An arra
 holds one array: element functions that make or take arrays are run element by element.
 
 The file of an op defines it, as `evaluate(interp, env)`; scalar work and control are
-here, the combining of elements by an operator in `operators.py`.
+here, the combining of elements by an operator in `operators.py`; and the extents of arrays for the
+arguments of a call, as far as they are known without a run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from flatweave.scalar.function import evaluate_cast
 from flatweave.terms.batch import Env, Reader, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import lambdas_in, scalars_only
+from flatweave.terms.traverse import free_vars, lambdas_in, scalars_only
 
 
 def run(program: Program, args: Sequence[Any], interp: Interp | None = None) -> list[Any]:
@@ -254,3 +255,59 @@ class Interp(Reader):
             for extent in result.type.shape
         ]
         return np.empty((0, *shape), result.type.dtype.numpy)
+
+
+# The extents of a program's arrays for the arguments of a call, without running it.
+#
+#     f(n: i64, xs: f64[n]) =>  m: i64 = mul n 2   ys: f64[m] = ..        n = 3   ==>   m = 6
+#
+# What an extent needs is computed by the interpreter, as long as it is work on numbers of the
+# host and single elements of the arguments: the last offset of ragged rows, say. How many
+# elements a filter keeps, only a run tells.
+
+
+Extents = Mapping[Var, int]
+
+
+def extents_of(program: Program, args: Sequence[Any] | None) -> Extents:
+    """The whole numbers of the host that are known for flat arguments; none without them."""
+    fn = program.fn
+    if args is None or len(args) != len(fn.params):
+        return {}
+    given = [_readable(param, arg) for param, arg in zip(fn.params, args, strict=True)]
+    unread = {param for param, arg in zip(fn.params, given, strict=True) if arg is None}
+    known = dict.fromkeys(fn.params)
+    lets: list[Let] = []
+    for let in fn.lets:
+        if _is_simple(let) and all(var in known and var not in unread for var in free_vars(let.op)):
+            known.update(dict.fromkeys(let.vars))
+            lets.append(let)
+    wanted = [v for v in known if isinstance(v.type, DType) and v.type.kind in "iu"]
+    params = tuple(param for param in fn.params if param not in unread)
+    part = Program(program.name, Lambda(params, tuple(lets), tuple(wanted)))
+    try:
+        found = run(part, [arg for arg in given if arg is not None])
+    except Fault:
+        return {}
+    return {var: int(value) for var, value in zip(wanted, found, strict=True)}
+
+
+def _is_simple(let: Let) -> bool:
+    """Whether it gives numbers of others and single elements, in no time to speak of."""
+    numbers = bool(let.vars) and all(isinstance(var.type, DType) for var in let.vars)
+    return numbers and not lambdas_in(let.op) and not let.op.effect
+
+
+def _readable(param: Var, arg: Any) -> Any:
+    """An argument whose elements can be read; None for an array on a device, or of pairs."""
+    if not isinstance(param.type, ArrayType):
+        return arg
+    fits = isinstance(arg, np.ndarray) and arg.dtype == param.type.dtype.numpy
+    return arg if fits and arg.ndim == param.type.rank else None
+
+
+def bytes_of(type_: ArrayType, extents: Extents) -> int | None:
+    """The size of an array; None where an extent is not known."""
+    sizes = [int(e.value) if isinstance(e, Const) else extents.get(e) for e in type_.shape]
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) * type_.dtype.numpy.itemsize if len(known) == len(sizes) else None

@@ -15,8 +15,8 @@ from flatweave.cluster.prepare_folds import (
     without_segments,
 )
 from flatweave.ops import Check, Concat, Generate, Index, Map, Reshape, Scan, Sort
+from flatweave.ops.arrays import Weave
 from flatweave.ops.nests import Nest
-from flatweave.ops.writes import Weave
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.rewrite import read_in_turn

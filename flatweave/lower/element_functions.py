@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flatweave.algorithms.loops import Search, long_fold, search_words
+from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import bool_, i64, u8, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.base.records import record
+from flatweave.kernel_ir.hierarchy import Values
 from flatweave.kernel_ir.memory_ops import LoadWord, Prefetch
 from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.element_loops import (
@@ -363,3 +365,19 @@ def rows_of(kernel: KernelBuilder, op: Locate) -> row_lookup.Rows:
     """The rows among which an operation locates positions."""
     ends, (extent,) = kernel.array(op.ends)
     return row_lookup.Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))
+
+
+def operator_in(
+    kernel: KernelBuilder, fn: Lambda, neutral: Sequence[Atom], checks: bool
+) -> Operator:
+    """An operator of the program and its neutral element; `checks` says whether its reads are
+    checked first."""
+
+    def elements() -> Elements:
+        return Elements(kernel, index(0), checks)
+
+    def combine(b: Builder, left: Values, right: Values) -> Values:
+        return elements().call(b, fn, (*left, *right))
+
+    scalars = tuple(kernel.scalar(atom) for atom in neutral)
+    return Operator(combine, scalars, lambda b: elements().function(b, fn))

@@ -3,7 +3,8 @@
 A lazily compiled kernel is launched before its body is known, so all that the body may capture is
 *given* up front; unused values cost nothing.
 
-A kernel that acts at each position of an array has as many blocks as `place_blocks` says.
+A kernel that acts at each position of an array has as many blocks as `place_blocks` says. Where
+timing or the number of threads says which copy of an operator's code runs, it is called.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.algorithms.operator import Combine
+from flatweave.base.dtypes import DType, bool_, f32, f64, i64, u64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Param, Site
 from flatweave.base.records import record
 from flatweave.kernel_ir import dtype_in
-from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Kernel, Load, Store
+from flatweave.kernel_ir.hierarchy import Values
+from flatweave.kernel_ir.syntax import MOST_SITES, BlockIndex, Call, Kernel, Load, Store
 from flatweave.lower.machine import Machine
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
+from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply
+from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Type, Var
 
 # -- What the variables of a program are on the host: scalars, and arrays in buffers ---------------
@@ -320,3 +325,69 @@ def write_copy(machine: Machine, kernel: KernelBuilder, own: Sequence[Var]) -> N
 
     steps = 2 if machine.fixed_width is None else 1
     write_places(machine, kernel, count, [max(dtypes, key=lambda d: d.bytes)], at, steps)
+
+
+# An operator by a call, where timing or the number of threads says which copy of its code runs.
+#
+#     end = fn prefix aggregate        call (fn) prefix aggregate       one function, not two copies
+#
+# Two copies of one operator need not agree on the bits of a NaN: of two NaNs an addition gives its
+# first operand, and LLVM may swap the operands in one copy and not in the other. One function
+# always returns the same result for the same values.
+
+
+def called(
+    b: Builder, fns: Sequence[Lambda], types: Sequence[Type], combine: Combine
+) -> Combine:
+    """`combine`, which applies `fns` to values of `types`, as calls of one function for all uses in
+    `b`; inlined if its copies agree."""
+    if not any(makes_nan(part) for part in fns):
+        return combine
+    size = len(types)
+    function = b.function(
+        (*types, *types), lambda inside, *args: combine(inside, args[:size], args[size:])
+    )
+    return lambda c, left, right: c.emit(Call(function, (*left, *right)))
+
+
+def called_for_nan(
+    b: Builder, part: Lambda, combine: Combine, types: Sequence[Type]
+) -> Combine:
+    """`combine`, which applies `part` to values of `types`, written out; and by one function where
+    a NaN comes of it."""
+    call = called(b, [part], types, combine)
+    if call is combine or reads_nan(part) or not any(type_ in (f32, f64) for type_ in types):
+        return call
+
+    def unless_nan(c: Builder, left: Values, right: Values) -> Values:
+        found = combine(c, left, right)
+        return c.choose(any_nan(c, found), lambda d: call(d, left, right), lambda _: found)
+
+    return unless_nan
+
+
+def agrees_without_nan(part: Lambda) -> bool:
+    """Whether copies of an operator may differ, but not where no right operand is a NaN."""
+    names = component_functions(part) or ()
+    floats = [name for name, x in zip(names, part.results, strict=False) if x.type in (f32, f64)]
+    return bool(floats) and set(floats) <= {"add", "mul"}
+
+
+def any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
+    """Whether a value does not equal itself."""
+    found: Atom = Const(False, bool_)
+    for each in [b.apply("ne", x, x) for x in values if x.type in (f32, f64)]:
+        found = b.apply("or", found, each)
+    return found
+
+
+# -- Multiples of the golden ratio spread adjacent numbers over all of a word ----------------------
+
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: multiples of adjacent numbers are distant and evenly spread."""
+
+
+def spread(b: Builder, number: Atom) -> Atom:
+    """A u64 times the golden ratio; its upper bits are a hash (Knuth, volume 3, section 6.4)."""
+    return b.mul(number, Const(GOLDEN, u64))

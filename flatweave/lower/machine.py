@@ -11,7 +11,7 @@ from flatweave.base.records import record, replace
 from flatweave.base.schedule import FAR, ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
-from flatweave.ops.sorts import SHORT, SHORT_ALONE
+from flatweave.ops.writes import SHORT, SHORT_ALONE
 from flatweave.passes.cost import STEP
 
 # -- machine --------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from flatweave.algorithms.loops import long_fold
-from flatweave.array_ir.extents import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
@@ -52,7 +51,7 @@ from flatweave.ops import (
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in
+from flatweave.terms.traverse import find_last_uses, free_vars, lambdas_in
 
 NOTHING_HELD: Mapping[Let, set[Var]] = {}
 

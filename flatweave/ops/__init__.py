@@ -4,7 +4,18 @@ Public functions are often compositions of these, in `frontend/`: a transpose is
 `generate` that reads its argument with swapped indices.
 """
 
-from flatweave.ops.arrays import Concat, Empty, Generate, Index, Map, PackBits, Reshape, StoreBits
+from flatweave.ops.arrays import (
+    Concat,
+    Empty,
+    Generate,
+    Index,
+    InTurn,
+    Map,
+    PackBits,
+    Reshape,
+    StoreBits,
+    Weave,
+)
 from flatweave.ops.calls import (
     KERNELS,
     Argument,
@@ -28,16 +39,17 @@ from flatweave.ops.folds import (
     Scan,
 )
 from flatweave.ops.nests import HOST_BODIES, ByRow, Nest, Span, Suits
-from flatweave.ops.sorts import RadixSort, Sort, SortRow, SortRows
 from flatweave.ops.sweep import Combine, Compact, Prefix, Sink, SinkOp, Store, Sweep
 from flatweave.ops.writes import (
     Insert,
-    InTurn,
     Permute,
+    RadixSort,
     Scatter,
     ScatterReduce,
     ScatterStore,
-    Weave,
+    Sort,
+    SortRow,
+    SortRows,
 )
 
 __all__ = [

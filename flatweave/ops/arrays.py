@@ -1,4 +1,5 @@
-"""Arrays by element, and arrays rearranged: map, generate, empty, concat, reshape, index.
+"""Arrays by element, and arrays rearranged: map, generate, empty, concat, reshape,
+index, weave.
 
 Flags are stored as bits, as `numpy.packbits(.., bitorder="little")` stores them.
 
@@ -32,7 +33,9 @@ from flatweave.terms.syntax import (
     is_alike,
     op,
     row_type,
+    scalar_type,
     types_misfit,
+    types_of,
     under,
 )
 
@@ -294,3 +297,70 @@ def packed(flags: Value, extent: int) -> Value:
     room = np.zeros(extent * WORD.bits, np.bool_)
     room[: len(flags)] = flags
     return np.packbits(room, bitorder="little").view("<u4")
+
+
+# weave shape xs ys:   x[0], y[0], x[1], y[1], ..: interleaved elements of several arrays
+
+
+@op
+class InTurn(Sink):
+    """The results of each element side by side, in row-major order: an array of `shape`, which
+    has as many elements as there are, or fewer: then the last ones are left out."""
+
+    count: int
+    shape: tuple[Atom, ...]
+    early: ClassVar[bool] = True
+
+    @property
+    def arity(self) -> int:
+        return self.count
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return True
+
+    def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return taken
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("t", ArrayType(scalar_type(taken[0]), self.shape)),)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        yield from types_misfit("what is woven", taken, types_of(taken[:1]) * len(taken))
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        result = np.empty((len(order), self.count), taken[0].dtype)
+        result[order] = np.stack(taken, axis=-1)
+        return (_cut(result, interp.shape(env, self.shape)),)
+
+
+@op
+class Weave(SinkOp):
+    """The interleaved elements of `xs`, arrays of one shape, under another shape."""
+
+    shape: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return self.xs
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return InTurn(len(self.xs), atoms(self.shape))
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (ArrayType(array_type(self.xs[0]).dtype, self.shape),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        if not all(is_alike(x.type, self.xs[0].type) for x in self.xs):
+            yield "its arrays are of different dtypes or ranks"
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return (_cut(np.stack(interp.atoms(env, self.xs), -1), interp.shape(env, self.shape)),)
+
+
+def _cut(values: Value, shape: tuple[int, ...]) -> Value:
+    """The first elements under a shape."""
+    return values.reshape(-1)[: math.prod(shape)].reshape(shape)

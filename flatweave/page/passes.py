@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from flatweave.array_ir.extents import Extents
+from flatweave.array_ir.interp import Extents
 from flatweave.array_ir.syntax import Program
 from flatweave.base.pretty import Note
 from flatweave.base.records import record

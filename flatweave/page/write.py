@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from flatweave.array_ir.extents import Extents, extents_of
+from flatweave.array_ir.interp import Extents, extents_of
 from flatweave.array_ir.syntax import print_program
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location

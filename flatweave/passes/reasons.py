@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.array_ir.extents import Extents, bytes_of, find_last_uses
+from flatweave.array_ir.interp import Extents, bytes_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.plan import LIBRARIES, SEQUENTIAL
 from flatweave.base.pretty import Note, StoredArray
@@ -30,7 +30,14 @@ from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.rewrite import is_ordered
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import (
+    atoms_in,
+    find_last_uses,
+    free_vars,
+    lambdas_in,
+    needed_for,
+    walk_lets,
+)
 
 # -- manifest -------------------------------------------------------------------------------------
 #

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flatweave.array_ir.extents import Extents, bytes_of, extents_of
+from flatweave.array_ir.interp import Extents, bytes_of, extents_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.pretty import Note, StoredArray

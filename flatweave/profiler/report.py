@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from flatweave.array_ir.extents import Extents, extents_of
+from flatweave.array_ir.interp import Extents, extents_of
 from flatweave.base.pretty import Note, counted, duration, indent, listed, size
 from flatweave.base.records import replace
 from flatweave.frontend.call.compiled import Stages

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from llvmlite import binding
@@ -17,7 +18,6 @@ from flatweave.base.config import NATIVE, config
 from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.records import record
-from flatweave.runtime import probe
 from flatweave.runtime.lazy_import import check_wanted, opened
 from flatweave.runtime.systems import system
 
@@ -28,6 +28,8 @@ from flatweave.runtime.systems import system
 #     FLATWEAVE_CPU=x86-64-v3      code with AVX2 and without AVX-512, on whatever machine runs it
 
 
+PROBE = Path(__file__).with_name("probe.py")
+"""A program, so that LLVM may end its process."""
 TUNING = {"znver4": frozenset({"prefer-no-gather", "prefer-no-scatter"})}
 """LLVM's names for what is slow on a CPU where LLVM does not say so. On Zen 4 a gather or scatter
 of all lanes takes longer than a load or store for each: on one thread, ms with and without them,
@@ -60,7 +62,7 @@ def _host() -> Processor:
 @functools.cache
 def _named(name: str) -> Processor:
     """A CPU by its name, with those of its features that code generation asks for."""
-    command = [sys.executable, probe.__file__, name]
+    command = [sys.executable, str(PROBE), name]
     asked = opened("subprocess").run(command, capture_output=True, text=True, check=False)
     # where LLVM does not end the process (it does for x86), it says so and goes on without
     if asked.returncode != 0 or "not a recognized processor" in asked.stderr:

@@ -1,4 +1,4 @@
-"""Terms are walked by the fields of their records: to rebuild them, and to verify them."""
+"""Terms are walked by the fields of their records: to rebuild and verify them, and to find uses."""
 
 from __future__ import annotations
 
@@ -341,3 +341,26 @@ def _text(meaning: Op | str) -> str:
 def scalars_only(vars_: Sequence[Atom]) -> bool:
     """Whether none is an array or a buffer."""
     return all(isinstance(var.type, DType) for var in vars_)
+
+
+def find_last_uses(fn: Lambda, given: Iterable[Var] = ()) -> dict[Let, set[Var]]:
+    """For each let, the arrays of this body that it is the last to use: its parameters, too, and
+    those that it is given from outside. They are needed no more.
+
+    An array that nobody uses ends at the let that makes it.
+    """
+    own = {param for param in (*fn.params, *given) if isinstance(param.type, ArrayType)}
+    last: dict[Var, Let] = {}
+    for let in fn.lets:
+        for var in let.vars:
+            if isinstance(var.type, ArrayType):
+                own.add(var)
+                last[var] = let
+        for var in free_vars(let.op):
+            if var in own:
+                last[var] = let
+    ends: dict[Let, set[Var]] = {}
+    for var, let in last.items():
+        if var not in fn.results:
+            ends.setdefault(let, set()).add(var)
+    return ends

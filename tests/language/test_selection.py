@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.ops.sorts import LARGE, LONG
+from flatweave.ops.writes import LARGE, LONG
 
 RNG = np.random.default_rng(37)
 LENGTHS = [0, 1, 2, LONG - 1, LONG, LONG + 1, 3 * LONG, 0, 7]

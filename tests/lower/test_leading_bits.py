@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.lower.operators import GOLDEN
+from flatweave.lower.kernel_builder import GOLDEN
 from flatweave.lower.sort.leading import SAMPLE
 
 ARGSORT = fw.jit(lambda keys: fw.argsort(keys))

@@ -7,7 +7,7 @@ import flatweave as fw
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.ops.sorts import SHORT, SHORT_ALONE
+from flatweave.ops.writes import SHORT, SHORT_ALONE
 from flatweave.pipeline import optimise
 from flatweave.simulator import run as simulator
 from tests.codegen.levels import LEVELS, in_force

@@ -5,7 +5,7 @@ import pytest
 
 from flatweave.array_ir.interp import run
 from flatweave.array_ir.syntax import parse_program
-from flatweave.ops.sorts import LARGE
+from flatweave.ops.writes import LARGE
 from flatweave.passes.nests.select import select
 
 SORTED = """

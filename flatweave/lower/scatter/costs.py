@@ -59,9 +59,8 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.context import Own
-from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.kernel_builder import KernelBuilder, spread
 from flatweave.lower.machine import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE
-from flatweave.lower.operators import spread
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body

@@ -26,9 +26,8 @@ from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Own
-from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.kernel_builder import KernelBuilder, agrees_without_nan, any_nan
 from flatweave.lower.machine import WIDEST
-from flatweave.lower.operators import agrees_without_nan, any_nan
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
     UNROLLED,

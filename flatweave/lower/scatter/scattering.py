@@ -21,9 +21,8 @@ from flatweave.kernel_ir.hierarchy import Values, store_each
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, StoreCompact
 from flatweave.lower.context import Declared, Lowering, Own, Write
-from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.kernel_builder import KernelBuilder, called_for_nan
 from flatweave.lower.machine import WIDEST, Machine
-from flatweave.lower.operators import called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When, combining

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.extents import find_last_uses
 from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir.hierarchy import store_each
 from flatweave.kernel_ir.host import Role, free
@@ -31,6 +30,7 @@ from flatweave.ops import CombineRows, Index, RadixSort, Reshape, Sweep
 from flatweave.ops import Store as Kept
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, array_type, constant, scalar_type
+from flatweave.terms.traverse import find_last_uses
 
 # --------------------------------------------------------------------------------------------------
 # An operator without a neutral element gets one: a flag before each element says whether there is

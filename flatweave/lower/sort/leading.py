@@ -22,8 +22,7 @@ from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Declared, Own
-from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.operators import spread
+from flatweave.lower.kernel_builder import KernelBuilder, spread
 from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.operators import comes_before

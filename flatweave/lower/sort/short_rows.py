@@ -19,7 +19,7 @@ from flatweave.lower.machine import Machine
 from flatweave.lower.sort.network import PLACE, Network, Words
 from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
-from flatweave.ops.sorts import SHORT, SHORT_ALONE, longest_in_lanes
+from flatweave.ops.writes import SHORT, SHORT_ALONE, longest_in_lanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.operators import comes_before, exchanges, steps_back, undone

@@ -23,8 +23,8 @@ from flatweave.kernel_ir.hierarchy import WARP, Pull, Put, Values, for_all, read
 from flatweave.kernel_ir.host import Alloc, Free, Role, free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.context import Lowering
+from flatweave.lower.element_functions import operator_in
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.operators import operator_in
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -33,7 +33,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 #
 # The blocks' part is `algorithms/look_back.py`. Timing decides whether a block or a later one joins
 # the block's aggregate to the prefix before it. Where copies of the operator might disagree, it is
-# called as a function (`lower/operators.py`).
+# called as a function (`kernel_builder.py`).
 
 
 Clear = Callable[[Var, Atom, Atom], None]

@@ -34,8 +34,7 @@ from flatweave.lower.sweep import row_elements, segment_rows
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.scans import Prefixes
 from flatweave.lower.sweep.segments import Places, SegmentSink, segmented_buffers
-from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import HostSweep, KernelWriter, LoweredSink, Share
 from flatweave.lower.traverse import row_lookup
 from flatweave.lower.traverse.steps import Position, State, slot_of_warp, steps_of
 from flatweave.ops import Index, Prefix

@@ -35,8 +35,7 @@ from flatweave.lower.sweep.contraction_cells import (
     for_each_tile,
     rooms,
 )
-from flatweave.lower.sweep.sink import LoweredSink, SinkStep
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import KernelWriter, LoweredSink, SinkStep
 from flatweave.lower.traverse.steps import Position
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let

@@ -20,8 +20,7 @@ from flatweave.lower.schedule.steps import Axis, Split
 from flatweave.lower.schedule.tiling import stride_of
 from flatweave.lower.sweep.contracted import Contracted, Extent, others
 from flatweave.lower.sweep.contraction_cells import for_each_tile, rooms
-from flatweave.lower.sweep.sink import LoweredSink, SinkStep
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import KernelWriter, LoweredSink, SinkStep
 from flatweave.lower.traverse.steps import Position, warp_index
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For

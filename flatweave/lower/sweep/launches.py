@@ -28,8 +28,7 @@ from flatweave.lower.schedule.versions import why_version
 from flatweave.lower.sweep import chains as scan_chains
 from flatweave.lower.sweep import contraction_spaces
 from flatweave.lower.sweep.passes import Passes
-from flatweave.lower.sweep.sink import HostSweep, LoweredSink
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import HostSweep, KernelWriter, LoweredSink
 from flatweave.lower.traverse import row_lookup
 from flatweave.ops import Locate
 from flatweave.passes.cost import cost_of_body

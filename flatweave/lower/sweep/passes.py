@@ -12,13 +12,13 @@ from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.machine import WIDEST
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
 from flatweave.lower.schedule.steps import Memory
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
-from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
-from flatweave.lower.sweep.writer import LINE, KernelWriter, SingleEvaluation
+from flatweave.lower.sweep.writer import LINE, KernelWriter, LoweredSink, Share, SinkStep
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
 from flatweave.lower.traverse.steps import (
     Position,
@@ -32,7 +32,7 @@ from flatweave.lower.traverse.traversal import Flat, Traversal, Traverses
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import cast_each
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, types_of
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var, types_of
 from flatweave.terms.traverse import needed_for
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class Passes:
         (chain,), (records,) = writer.chains, writer.scans.levels
         assert isinstance(chain, chains.Chain | chains.WordChain)
         kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.bind.most)
-        writer.scratch = kept
+        writer.scratch, writer.scratch_room = kept.buffers, kept.room
         writer.ends.extend(index(kept.room) for _ in records)
         counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records))
         starts, _ = self.prefixes.go_on(chain, block, records, counts)
@@ -334,3 +334,64 @@ class Passes:
         values = self.prefixes.aggregates.reduce_level(level, records, lo, hi, carried)
         slot = slot_of_warp(writer.b, writer.lowering.machine, block)
         chains.store_aggregate(writer.b, writer.kernel, aggregates, slot, values)
+
+
+# A block of a compaction with a single evaluation evaluates its elements once into scratch memory,
+# and copies the selected elements when its output offset is known.
+#
+#     evaluate the block    scratch  x x x x x x x x x . . .    selected ones, from 0 on, in cache
+#     publish how many; look back: the output offset
+#     copy                  . x x | x x x x x x | x . .         whole lines around the caches
+#
+# Memory is read at one go, so loads prefetch a few steps ahead. Where blocks publish more than
+# counts of selected elements, the elements are counted first, and evaluated again when the offset
+# is known.
+
+
+class SingleEvaluation:
+    """The elements that a block stores for each compact sink until they are moved."""
+
+    def __init__(
+        self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], most: int
+    ) -> None:
+        self.room = most + 2 * WIDEST
+        self.targets = {k: tuple(map(kernel.buffer, found)) for k, found in compacts.items()}
+        self.buffers = {
+            k: tuple(self._stage(kernel.body, buffer) for buffer in found)
+            for k, found in self.targets.items()
+        }
+
+    def _stage(self, b: Builder, buffer: Var) -> Var:
+        assert isinstance(buffer.type, BufferType)
+        return b.emit(Shared(buffer.type.dtype, self.room))[0]
+
+    def move(
+        self, b: Builder, scan: ScanRecord, start: Atom, count: Atom, streaming: bool
+    ) -> None:
+        """Copy the elements stored for a record's sink from `start` on, a cache line at a time."""
+        assert scan.compact is not None
+        k = scan.compact
+        stop = b.add(start, count)
+        first = b.apply("and", start, index(-LINE))
+        with b.loop(first, stop, LINE, hint="p") as (loop, line):
+            after = loop.apply("ge", line, start)
+            whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
+            with loop.branches(whole) as (inside, edge):
+                self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
+                self._line(edge, k, line, start, stop, whole=False, streaming=False)
+
+    def _line(
+        self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
+        streaming: bool,
+    ) -> None:  # fmt: skip
+        with in_lanes(b, LINE) as region:
+            place = region.emit(Lane(line))[0]
+            mine = None
+            if not whole:
+                after = region.apply("ge", place, start)
+                mine = region.apply("and", after, region.apply("lt", place, stop))
+            with region.when(mine) as store:
+                source = store.sub(place, start)
+                for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
+                    value = store.emit(Load(stage, source))[0]
+                    store.emit(Store(target, place, value, streaming))

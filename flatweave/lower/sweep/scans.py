@@ -14,7 +14,7 @@ from flatweave.kernel_ir.hierarchy import dtypes_of
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.kernel_ir.warp_ops import Ballot
 from flatweave.lower.element_functions import Elements
-from flatweave.lower.operators import called
+from flatweave.lower.kernel_builder import called
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
 from flatweave.lower.schedule.steps import How, RFactor
 from flatweave.lower.sweep import chains

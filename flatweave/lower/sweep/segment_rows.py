@@ -16,8 +16,7 @@ from flatweave.lower.machine import Machine
 from flatweave.lower.schedule.scan_levels import record_of, with_slots
 from flatweave.lower.sweep.row_elements import RowElements
 from flatweave.lower.sweep.segments import Segmented, Step
-from flatweave.lower.sweep.sink import Share
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import KernelWriter, Share
 from flatweave.lower.traverse.row_lookup import RowOf, Rows
 from flatweave.lower.traverse.steps import Position, State, steps_of
 from flatweave.lower.traverse.traversal import flat

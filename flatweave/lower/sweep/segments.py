@@ -35,13 +35,11 @@ from flatweave.kernel_ir.warp_ops import (
     ShiftLanes,
 )
 from flatweave.lower.context import Lowering
-from flatweave.lower.element_functions import Elements
+from flatweave.lower.element_functions import Elements, operator_in
 from flatweave.lower.kernel_builder import HostArray, KernelBuilder
-from flatweave.lower.operators import operator_in
 from flatweave.lower.schedule.steps import Tail
 from flatweave.lower.sweep.scans import closes
-from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share, SinkStep
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import HostSweep, KernelWriter, LoweredSink, Share, SinkStep
 from flatweave.lower.traverse.steps import Position, State, while_active
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index

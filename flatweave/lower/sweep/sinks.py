@@ -18,8 +18,7 @@ from flatweave.lower.kernel_builder import HostArray
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.combine_rows import CombineRowsSink
 from flatweave.lower.sweep.segments import CombineSegmentsSink
-from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
-from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.sweep.writer import HostSweep, KernelWriter, LoweredSink, SinkStep
 from flatweave.lower.traverse.steps import State, steps_of, while_active
 from flatweave.ops import Sweep
 from flatweave.ops.arrays import WORD
@@ -116,9 +115,9 @@ class CompactSink(LoweredSink):
         place, limit = step.carries[slot], writer.ends[slot]
         flag, *values = step.elements.atoms(self.taken)
         keep = while_active(b, (flag,), (FALSE,), step.position)[0]
-        if writer.scratch is not None:
-            buffers = writer.scratch.buffers[self.number]
-            limit = index(writer.scratch.room)
+        if writer.scratch:
+            buffers = writer.scratch[self.number]
+            limit = index(writer.scratch_room)
         else:
             buffers = tuple(writer.kernel.buffer(buffer) for buffer in self.compacted)
         if step.position.width > 1:

@@ -1,24 +1,37 @@
-"""Writes the kernel of a sweep: its parameters, its walk, its elements, its operators."""
+"""Writes the kernel of a sweep: its parameters, its walk, its elements, its operators; and how each
+sink of it is lowered: its memory, its part of the last pass, its results.
+
+    allocate    host     buffers, before the launch
+    needs       host     what a kernel that is written later must be given
+    enter       kernel   the state that it carries through a block
+    step        kernel   one step's elements
+    leave       kernel   the state that remains after the block
+    finish      host     launches after the sweep's
+    bind        host     its results
+
+Several kinds of sinks share two steps. A reduction of the block (`facts.combines`) writes its
+results to the sink's `partials`. A count of flags is a scan like any other (`scan_levels.py`). Each
+kind is a separate class; `sinks.py` has the table of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flatweave.algorithms.operator import Carried, Operator, together
-from flatweave.base.records import replace
-from flatweave.kernel_ir.hierarchy import in_lanes
-from flatweave.kernel_ir.syntax import BlockIndex, Lane, Load, Shared, Store
-from flatweave.lower.context import Lowering
-from flatweave.lower.element_functions import Elements, rows_of
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.syntax import BlockIndex
+from flatweave.lower.context import Lowering, held
+from flatweave.lower.element_functions import Elements, operator_in, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import SUNK, WIDEST, row_per_lane
-from flatweave.lower.operators import operator_in
+from flatweave.lower.machine import SUNK, row_per_lane
 from flatweave.lower.schedule.division import reads_of_runs, side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.schedule.steps import (
     NO_REDUCTION,
     Along,
@@ -30,16 +43,20 @@ from flatweave.lower.schedule.steps import (
     Version,
 )
 from flatweave.lower.traverse import ragged_row_search, ragged_rows, row_by_row, row_lookup
-from flatweave.lower.traverse.steps import Position
+from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import Blocked, Flat, OneByOne, Space, Traversal, Turns
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.operators import cast_each
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var, array_type, scalar_type, types_of
+from flatweave.terms.syntax import Atom, Lambda, Let, Var, array_type, scalar_type, types_of
 from flatweave.terms.traverse import needed_for
 
 if TYPE_CHECKING:
     from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
+
+
+LINE = 64
+"""Elements of a line: whole cache lines whatever the dtype."""
 
 
 def call_operator(
@@ -70,7 +87,8 @@ class KernelWriter:
         self.streaming = version.streams
         self.b = kernel.body
         self.ends: list[Atom] = []
-        self.scratch: SingleEvaluation | None = None
+        self.scratch: dict[int, tuple[Var, ...]] = {}  # of sinks whose elements wait there
+        self.scratch_room = 0
         cache = version.step(Cache)
         self.evaluated_at = cache.at if cache else None
         self.total = kernel.capture(total)
@@ -214,7 +232,7 @@ class KernelWriter:
             elements.even_folds = [fold for fold, _ in self.facts.even_folds]
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
-        elements.ahead = self.scratch is not None
+        elements.ahead = bool(self.scratch)
         if position.is_head is not None and self.heads is not None:
             elements.env.update(dict.fromkeys(self.heads.flags, position.is_head))
         return elements
@@ -226,66 +244,109 @@ class KernelWriter:
         return elements.atom(atom)
 
 
-# A block of a compaction with a single evaluation evaluates its elements once into scratch memory,
-# and copies the selected elements when its output offset is known.
-#
-#     evaluate the block    scratch  x x x x x x x x x . . .    selected ones, from 0 on, in cache
-#     publish how many; look back: the output offset
-#     copy                  . x x | x x x x x x | x . .         whole lines around the caches
-#
-# Memory is read at one go, so loads prefetch a few steps ahead. Where blocks publish more than
-# counts of selected elements, the elements are counted first, and evaluated again when the offset
-# is known.
+@record(frozen=False)
+class HostSweep:
+    """A sweep on the host: its sizes, and the results of its scans."""
+
+    lowering: Lowering
+    let: Let
+    facts: SweepFacts
+    plan: SweepPlan
+    shape: tuple[Atom, ...]
+    total: Atom
+    size: Atom
+    blocks: Atom
+    chains: list[Chain | WordChain | KnownPrefixes | OnlyBlock]
+
+    def counted(self, number: int) -> Atom:
+        """How many flags the scan of a sink counted, in all elements."""
+        host = self.lowering.host
+        for chain, records in zip(self.chains, self.facts.scans.levels, strict=True):
+            for slot, scan in with_slots(records):
+                if scan.compact == number:
+                    return chain.counted(host, slot)
+        raise AssertionError(f"sink {number} counts nothing")
 
 
-LINE = 64
-"""Elements of a line: whole cache lines whatever the dtype."""
+@record
+class SinkStep:
+    """One step of the last pass; `inside` is the body for lanes that have an element."""
+
+    b: Builder
+    inside: Builder
+    elements: Elements
+    position: Position
+    carries: State
+    """The values that the scans carry before this step."""
 
 
-class SingleEvaluation:
-    """The elements that a block stores for each compact sink until they are moved."""
+@record
+class Share:
+    """The positions `first` to `limit` of `total` that are one warp's, the first of all or not."""
+
+    first: Atom
+    limit: Atom
+    total: Atom
+    leads: Atom
+
+
+FACTS = frozenset({"sink", "number", "taken", "vars", "is_given"})
+"""The fields of a sink that describe the program; its other fields hold host values."""
+
+
+class LoweredSink:
+    """One sink of a sweep; `taken` are the body's results that it is fed."""
 
     def __init__(
-        self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], most: int
+        self, sink: Any, number: int, taken: tuple[Atom, ...], vars_: tuple[Var, ...]
     ) -> None:
-        self.room = most + 2 * WIDEST
-        self.targets = {k: tuple(map(kernel.buffer, found)) for k, found in compacts.items()}
-        self.buffers = {
-            k: tuple(self._stage(kernel.body, buffer) for buffer in found)
-            for k, found in self.targets.items()
-        }
+        self.sink = sink
+        self.number = number
+        self.taken = taken
+        self.vars = vars_
+        self.partials: tuple[Var, ...] = ()
+        self.compacted: tuple[Var, ...] = ()
 
-    def _stage(self, b: Builder, buffer: Var) -> Var:
-        assert isinstance(buffer.type, BufferType)
-        return b.emit(Shared(buffer.type.dtype, self.room))[0]
+    carries: ClassVar[bool] = False
+    """Whether it carries values from step to step."""
+    least_blocks: ClassVar[int] = 0
+    """How many blocks there must be, even where there are no elements."""
 
-    def move(
-        self, b: Builder, scan: ScanRecord, start: Atom, count: Atom, streaming: bool
+    def fed(self, taken: tuple[Atom, ...]) -> Self:
+        """The same sink for another form of the sweep's body, where its inputs are `taken`."""
+        other = copy(self)
+        other.taken = taken
+        return other
+
+    def allocate(self, sweep: HostSweep) -> None:
+        """Emit the buffers that it needs."""
+        raise NotImplementedError
+
+    def needs(self) -> Iterable[Atom]:
+        """The host values that its part of a kernel may need, in addition to what the sweep reads:
+        those that `allocate` stores in its fields, and in the records there."""
+        return held([value for name, value in vars(self).items() if name not in FACTS])
+
+    def enter(self, writer: KernelWriter, share: Share) -> State:
+        """The values that it carries through a warp's share of a block."""
+        return ()
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        """Take one step's elements and return the values after the step."""
+        return state
+
+    def leave(
+        self, writer: KernelWriter, slot: Atom, before: State, state: State, carries: State
     ) -> None:
-        """Copy the elements stored for a record's sink from `start` on, a cache line at a time."""
-        assert scan.compact is not None
-        k = scan.compact
-        stop = b.add(start, count)
-        first = b.apply("and", start, index(-LINE))
-        with b.loop(first, stop, LINE, hint="p") as (loop, line):
-            after = loop.apply("ge", line, start)
-            whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
-            with loop.branches(whole) as (inside, edge):
-                self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
-                self._line(edge, k, line, start, stop, whole=False, streaming=False)
+        """Store what it carried; the scans carry `before` the share and `carries` after it."""
 
-    def _line(
-        self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
-        streaming: bool,
-    ) -> None:  # fmt: skip
-        with in_lanes(b, LINE) as region:
-            place = region.emit(Lane(line))[0]
-            mine = None
-            if not whole:
-                after = region.apply("ge", place, start)
-                mine = region.apply("and", after, region.apply("lt", place, stop))
-            with region.when(mine) as store:
-                source = store.sub(place, start)
-                for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
-                    value = store.emit(Load(stage, source))[0]
-                    store.emit(Store(target, place, value, streaming))
+    def finish(self, sweep: HostSweep) -> None:
+        """Emit launches that follow the sweep's."""
+
+    def bind(self, sweep: HostSweep) -> None:
+        """Bind its results."""
+        raise NotImplementedError
+
+    def write_alone(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
+        """Write a separate kernel for `sinks`, all of its kind (`Rows.folded`)."""
+        raise NotImplementedError

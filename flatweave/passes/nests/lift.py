@@ -45,7 +45,7 @@ from functools import partial
 from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import DType
 from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Sort, Suits, Weave
-from flatweave.ops.sorts import SHORT
+from flatweave.ops.writes import SHORT
 from flatweave.passes.cost import FEW, FEW_TURNS, length
 from flatweave.passes.nests import distribute, versions
 from flatweave.passes.nests.hard import explain, has_hard, is_hard, repeated

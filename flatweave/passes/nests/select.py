@@ -36,7 +36,7 @@ from flatweave.array_ir.syntax import TRACED, Program
 from flatweave.base.dtypes import f64, i64, u64
 from flatweave.base.records import record
 from flatweave.ops import HOST_BODIES, ByRow, Filter, Generate, Index, Reduce, Sort
-from flatweave.ops.sorts import LARGE, LONG, SHORT
+from flatweave.ops.writes import LARGE, LONG, SHORT
 from flatweave.passes.nests import segments
 from flatweave.passes.nests.hard import may_fail
 from flatweave.passes.rewrite import LocalNames, array_pass, tested
