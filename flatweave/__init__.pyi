@@ -31,8 +31,8 @@ from flatweave.base.errors import ShapeError as ShapeError
 from flatweave.base.errors import Unsupported as Unsupported
 from flatweave.base.errors import UserError as UserError
 from flatweave.frontend.call.compiled import Stages as Stages
-from flatweave.frontend.call.contexts import on as on
-from flatweave.frontend.call.contexts import schedule as schedule
+from flatweave.frontend.call.options import on as on
+from flatweave.frontend.call.options import schedule as schedule
 from flatweave.frontend.functions.callbacks import ShapeDtypeStruct as ShapeDtypeStruct
 from flatweave.frontend.functions.custom_rules import CustomJvp, CustomVjp
 from flatweave.frontend.standard import fft as fft, linalg as linalg

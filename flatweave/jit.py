@@ -27,9 +27,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays import assignment
 from flatweave.frontend.call.compiled import Compiled, Entry, Stages
-from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.direct import DirectCalls, Known, may_enter, put, quick
-from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import (
     AUTO,
     COMPILER,
@@ -38,6 +36,7 @@ from flatweave.frontend.call.eager import (
     first_calls,
     shared_by,
 )
+from flatweave.frontend.call.options import Leaves, claim, given_plainly, in_force
 from flatweave.frontend.call.signature import Specialisation, flat_of, leaves_of
 from flatweave.frontend.jit_arguments import (
     Call,

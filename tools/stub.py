@@ -84,7 +84,7 @@ FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Fl
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
 TYPED = {
-    "flatweave.frontend.call.contexts", "flatweave.frontend.call.compiled", "flatweave.jit",
+    "flatweave.frontend.call.options", "flatweave.frontend.call.compiled", "flatweave.jit",
     "flatweave.profiler.profile", "flatweave.tuning.tune",
 }  # fmt: skip
 # results that a word among the arguments decides: the parameter, its words, the result for the

@@ -14,7 +14,7 @@ from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.cluster.files import Region, Stored, missing, one, opened, read
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.ragged.chunked import chunked_tree, offsets_in
 from flatweave.frontend.ragged.exchange import of_arrow
 from flatweave.frontend.ragged.ragged import Ragged

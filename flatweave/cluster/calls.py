@@ -21,8 +21,8 @@ from flatweave.cluster.executor import ChunkFailed, Executor
 from flatweave.cluster.in_process import in_process
 from flatweave.cluster.steps import Divided, print_divided
 from flatweave.frontend.call.compiled import Stages, owned
-from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.direct import keep
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.call.signature import Specialisation, Specialised, arrays_of, fingerprint
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.run_time_checks import user_error

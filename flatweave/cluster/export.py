@@ -26,7 +26,7 @@ from flatweave.cluster.file_sinks import (
 from flatweave.cluster.files import filesystem, missing
 from flatweave.cluster.in_process import in_process
 from flatweave.cluster.open import Block, dask
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.ragged.chunked import ChunkedRows, arrays_in, offsets_in
 from flatweave.frontend.values.array import host_array
 from flatweave.frontend.values.chunked import Chunked, Held, Piece, Several, Values

@@ -24,7 +24,7 @@ from flatweave.cluster.formats import (
     opened_text,
     opened_zarr,
 )
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.asarray import rows_of
 from flatweave.frontend.values.chunked import ROWS_BYTES, Chunked, Values

@@ -27,7 +27,7 @@ Where public functions are written:
     functions/scans.py      segmented_scan, segmented_reduce, segmented_iota
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond
-    call/contexts.py           schedule
+    call/options.py            on, schedule
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PUBLIC = {
     "frontend.arrays.writing": "histogram permute reduce_by_index scatter",
     "frontend.values.arguments": "Overriding",
     "frontend.call.compiled": "Stages",
-    "frontend.call.contexts": "on schedule",
+    "frontend.call.options": "on schedule",
     "frontend.elements.elementwise": (
         "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or "
         "bitwise_xor cbrt clz copysign cos cosh ctz equal erf erfc exp exp2 expm1 floordiv fma "

@@ -17,7 +17,7 @@ from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
-from flatweave.frontend.call.donation import given_of
+from flatweave.frontend.call.options import given_of
 from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.values.arguments import python_value

@@ -16,6 +16,7 @@ from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir.hierarchy import TryOperator, TryOverBlocks, tries_in
 from flatweave.kernel_ir.syntax import Kernel, Load, Unit
 from flatweave.operator_checks.laws import Broken, Laws
+from flatweave.runtime.devices.arrays import Resident
 from flatweave.simulator.control import Accessor
 from flatweave.simulator.counts import Counter
 from flatweave.simulator.memory import Buffer, Misuse
@@ -333,3 +334,25 @@ class _Given(Buffer):
     def load(self, at: Value, by: Agent | None) -> Value:
         self.inside(at)
         return read(self.array, unraveled(self.array.shape, at))
+
+
+def readable(arg: Any) -> Any:
+    """An argument whose elements are read one by one; of an array on a device, the first ones."""
+    if isinstance(arg, Resident):
+        return _on_device(arg) if arg.shape else arg.values()[()]
+    return arg
+
+
+def _on_device(array: Resident) -> Array:
+    """An array of which those elements are copied that are read, where they are close together."""
+    if array.copied is not None:
+        return array.copied
+
+    def at(*indices: Value) -> Value:
+        linear = raveled(array.shape, indices)
+        begin, end = int(linear.min()), int(linear.max()) + 1
+        if end - begin > MANY:
+            raise Unknown
+        return np.asarray(array.part(begin, end)[linear - begin])
+
+    return Lazy(array.dtype, array.shape, at)

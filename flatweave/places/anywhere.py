@@ -26,8 +26,9 @@ from flatweave.array_ir.syntax import Fault, Program
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.base.records import record
-from flatweave.frontend.call.compiled import Compiled, Donated, Entry, rebuilt
+from flatweave.frontend.call.compiled import Compiled, Entry, rebuilt
 from flatweave.frontend.call.direct import keep
+from flatweave.frontend.call.options import Donated
 from flatweave.ops import Check, Generate, Index, Map, Reduce
 from flatweave.passes.monoid import monoid
 from flatweave.places.demand import Demand, Rates, agrees, demand_of, rates

@@ -19,7 +19,7 @@ from flatweave.base.records import record, replace
 from flatweave.base.schedule import ALWAYS, NEVER, SWEEP, ByGain, Schedule, Thresholds
 from flatweave.base.source import user_location
 from flatweave.frontend.call.compiled import Compiled
-from flatweave.frontend.call.contexts import in_force
+from flatweave.frontend.call.options import in_force
 from flatweave.frontend.trace.run_time_checks import user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.array import shown as as_shown

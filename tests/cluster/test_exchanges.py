@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.cluster.executor import WIDTH, Tree
 from flatweave.cluster.in_process import InProcess
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from tests.cluster.programs import agree
 
 CHUNKS = 20

@@ -4,7 +4,7 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.cluster.in_process import InProcess
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 
 
 @fw.jit

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import flatweave as fw
 from flatweave.cluster.executor import Rows
 from flatweave.cluster.in_process import InProcess
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from tests.cluster.programs import PROGRAMS, agree
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.in_process import InProcess
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.values.operators import Elementwise, Operators, Reductions
 
 FLOATS = np.array([-2.5, 0.0, np.nan, 3.0, 1.5, -0.0, 4.0])

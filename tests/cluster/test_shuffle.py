@@ -10,8 +10,8 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.in_process import InProcess
 from flatweave.cluster.shuffle import COMPARED, Parting
 from flatweave.cluster.shuffled import SAMPLES
-from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.eager import compile_program
+from flatweave.frontend.call.options import PLACE
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType
 

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.lower.kernel_builder import GOLDEN
-from flatweave.lower.sort.leading import SAMPLE
+from flatweave.lower.sort.cpu_passes import SAMPLE
 
 ARGSORT = fw.jit(lambda keys: fw.argsort(keys))
 PAIRS = fw.jit(lambda keys, xs: fw.sort_by_key(keys, (xs, keys)))

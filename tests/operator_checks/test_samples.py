@@ -6,9 +6,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.frontend.call.eager import first_calls
-from flatweave.operator_checks.first_calls import FirstCalls
+from flatweave.operator_checks.first_calls import FirstCalls, Sampler
 from flatweave.operator_checks.laws import Broken
-from flatweave.operator_checks.sample import Sampler
 
 XS = 1 + np.random.default_rng(5).random(100_000)
 ROWS = XS.reshape(1000, 100)

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.in_process import InProcess
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 
 RNG = np.random.default_rng(37)
 N = 50

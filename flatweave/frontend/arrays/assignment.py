@@ -24,7 +24,7 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, CopyWarning, DTypeError, ShapeError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.direct import forget_captured
-from flatweave.frontend.call.donation import is_alone
+from flatweave.frontend.call.options import is_alone
 from flatweave.frontend.values import untraceable
 from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe, kind_of
 from flatweave.frontend.values.elsewhere import DeviceArray

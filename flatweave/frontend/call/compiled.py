@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from flatweave.base.recording import OPEN, run
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.frontend.call.direct import Direct, values_of
+from flatweave.frontend.call.options import Donated
 from flatweave.frontend.call.signature import Specialisation, Specialised, unit_axes_of
 from flatweave.frontend.trace.run_time_checks import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
@@ -40,13 +41,6 @@ from flatweave.runtime.execute import Owner
 from flatweave.runtime.lazy_import import opened
 
 Values = np.ndarray[Any, np.dtype[Any]]
-class Donated(NamedTuple):
-    """The donations of a call: whether the memory of each array that it may donate is writable,
-    and all arguments that are kept."""
-
-    flags: list[bool]
-    kept: list[Any]
-
 
 class Executable(Protocol):
     """A program ready to run: what the pipeline makes of one."""

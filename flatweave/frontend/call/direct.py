@@ -31,7 +31,7 @@ from flatweave.base.config import CURRENT, PROCESS, Switches, config
 from flatweave.base.dtypes import DType
 from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN
-from flatweave.frontend.call.contexts import PLACE
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.trace.trace import View, view_of
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
 from flatweave.frontend.values.elsewhere import DeviceArray

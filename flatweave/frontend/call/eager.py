@@ -23,7 +23,6 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call import shared_ranks
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable
-from flatweave.frontend.call.contexts import in_force
 from flatweave.frontend.call.direct import HIGH, LOW, Known, is_for_all, keep, may_enter, put, quick
 from flatweave.frontend.call.function_keys import (
     LITERAL,
@@ -35,6 +34,7 @@ from flatweave.frontend.call.function_keys import (
     reading,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
+from flatweave.frontend.call.options import in_force
 from flatweave.frontend.call.signature import (
     Specialisation,
     fingerprint,

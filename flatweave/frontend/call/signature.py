@@ -25,8 +25,8 @@ from flatweave.base.dtypes import DType, as_dtype, bool_, c128, f64, i64
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
-from flatweave.frontend.call.contexts import PLACE
 from flatweave.frontend.call.direct import in_place
+from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.trace.trace import Leaf, View
 from flatweave.frontend.values.arguments import literal_dtype
 from flatweave.frontend.values.array import HostArray, Tracer

@@ -58,13 +58,12 @@ from flatweave.lower.context import Lowering
 from flatweave.lower.kernel_builder import HostArray
 from flatweave.lower.machine import Machine
 from flatweave.lower.scatter.in_shared import InShared
-from flatweave.lower.scatter.owner import Owner
+from flatweave.lower.scatter.owner import Owner, Strided
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
 from flatweave.lower.scatter.scattering import Division, Scattering, cast_like, widened
 from flatweave.lower.scatter.shared_copies import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
-from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, ScatterVariant, SweepPlan, When
 from flatweave.terms.build import FALSE, TRUE, Builder, index

@@ -18,8 +18,8 @@ from flatweave.kernel_ir.host import Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.context import Declared, Lowering
 from flatweave.lower.kernel_builder import KernelBuilder
+from flatweave.lower.sort.cpu_passes import LINE, Lines
 from flatweave.lower.sort.digits import DigitPass, Runs, ceil_div
-from flatweave.lower.sort.write_combining import LINE, Lines
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat

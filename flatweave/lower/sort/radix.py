@@ -27,6 +27,7 @@ from flatweave.lower.in_place import again_or_fresh
 from flatweave.lower.kernel_builder import HostArray, KernelBuilder, place_blocks, write_places
 from flatweave.lower.schedule.plan import elements_each, sorts_by_lane
 from flatweave.lower.sort.counted_runs import BlockRuns, CountedRuns, LaneRuns
+from flatweave.lower.sort.cpu_passes import LEAST, Mend
 from flatweave.lower.sort.digits import (
     DigitPass,
     KeyBits,
@@ -36,7 +37,6 @@ from flatweave.lower.sort.digits import (
     bits_of,
     ceil_div,
 )
-from flatweave.lower.sort.leading import LEAST, Mend
 from flatweave.lower.sort.onesweep import Sweeps
 from flatweave.lower.sort.short_rows import few_elements, in_network
 from flatweave.ops import RadixSort

@@ -1,4 +1,4 @@
-"""A sort by the leading bits of keys that distinguish most elements, and a mend of the rest.
+"""What CPUs' passes of a sort have separately: fewer of them, and lines that collect their stores.
 
     sample    of the numbers of 64 elements, any two that differ: the longest prefix they share
     bits      that prefix, and a bit more whenever there are twice as many elements
@@ -9,6 +9,14 @@
 
 Passes and mend are stable, so that there is only one result, whatever a sample finds. If elements
 would have to go far, mend gives up, and passes over all bits follow.
+
+    put d x:   stage[ends[d]] = x;  ends[d] += 1
+               line full:  target[bases[d] ..] = the line, around the caches;  begin it anew
+
+Stored one by one, elements whose targets differ by a power of two would compete for a few sets of
+the caches. Each line of the target would also be read before it is written. The lines stay in the
+first two levels of the cache (Satish and others 2010). The first and the last line of a digit are
+shared with other runs; of those, a run writes only the elements that it owns.
 """
 
 from __future__ import annotations
@@ -16,17 +24,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Declared, Own
 from flatweave.lower.kernel_builder import KernelBuilder, spread
+from flatweave.lower.machine import CACHE_LINE
 from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.operators import comes_before
-from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
+from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var, constant
 
 LEAST = 1 << 10
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
@@ -202,3 +211,83 @@ class Mend:
         place, after = b.repeat((at, left), goes_on, step, "i left", through_memory=True)
         store_each(b, buffers, place, element)
         return after
+
+
+LINE = 32
+"""Elements of a line; the branch that asks whether it is full is mistaken once for each line."""
+ONE = Const(1, u32)
+
+
+class Lines:
+    """One line for each digit and array; `streams` says whether full lines leave for good."""
+
+    def __init__(
+        self, b: Builder, dtypes: Sequence[DType], target: Sequence[Var], digits: int, streams: Atom
+    ) -> None:
+        self.buffers = [b.emit(Shared(dtype, digits * LINE))[0] for dtype in dtypes]
+        self.target = target
+        self.streams = streams
+        self.firsts = b.emit(Shared(i64, digits))[0]
+        self.bases = b.emit(Shared(i64, digits))[0]
+        self.ends = b.emit(Shared(u32, digits))[0]
+        self.bypasses = [dtype.bytes * LINE >= CACHE_LINE for dtype in dtypes]
+
+    def begin(self, b: Builder, digit: Atom, first: Atom) -> None:
+        """The elements of a digit go to `first`, `first` + 1, .."""
+        b.emit(Store(self.firsts, digit, first))
+        b.emit(Store(self.bases, digit, b.apply("and", first, index(-LINE))))
+        held = b.apply("and", first, index(LINE - 1))
+        end = b.add(b.mul(digit, index(LINE)), held)
+        b.emit(Store(self.ends, digit, b.cast(end, u32)))
+
+    def put(self, b: Builder, digit: Atom, values: Sequence[Atom]) -> None:
+        """The next element of a digit."""
+        end = b.emit(Load(self.ends, digit))[0]
+        at = b.cast(end, i64)
+        store_each(b, self.buffers, at, values)
+        after = b.add(end, ONE)
+        b.emit(Store(self.ends, digit, after))
+        rest = b.apply("and", after, Const(LINE - 1, u32))
+        with b.when(b.apply("eq", rest, Const(0, u32))) as full:
+            self._leave(full, digit)
+
+    def _leave(self, b: Builder, digit: Atom) -> None:
+        """A full line goes to the target."""
+        base = b.emit(Load(self.bases, digit))[0]
+        first = b.emit(Load(self.firsts, digit))[0]
+        start = b.mul(digit, index(LINE))
+        with b.branches(b.apply("ge", base, first)) as (whole, part):
+            with whole.branches(self.streams) as (streaming, plain):
+                self._line(streaming, start, base, streaming=True)
+                self._line(plain, start, base, streaming=False)
+            self._part(part, start, base, first, index(LINE))
+        b.emit(Store(self.bases, digit, b.add(base, index(LINE))))
+        b.emit(Store(self.ends, digit, b.cast(start, u32)))
+
+    def end(self, b: Builder, digit: Atom) -> None:
+        """What is left in a line goes to the target."""
+        start = b.mul(digit, index(LINE))
+        held = b.sub(b.cast(b.emit(Load(self.ends, digit))[0], i64), start)
+        base = b.emit(Load(self.bases, digit))[0]
+        first = b.emit(Load(self.firsts, digit))[0]
+        with b.when(b.apply("gt", held, index(0))) as some:
+            self._part(some, start, base, first, held)
+
+    def _line(self, b: Builder, start: Atom, base: Atom, *, streaming: bool) -> None:
+        with in_lanes(b, LINE) as region:
+            lane, place = region.emit(Lane(start))[0], region.emit(Lane(base))[0]
+            for stage, target, bypass in zip(self.buffers, self.target, self.bypasses, strict=True):
+                value = region.emit(Load(stage, lane))[0]
+                region.emit(Store(target, place, value, streaming and bypass))
+
+    def _part(self, b: Builder, start: Atom, base: Atom, first: Atom, held: Atom) -> None:
+        """The first `held` elements of a line but for those before `first`."""
+        with in_lanes(b, LINE) as region:
+            lane = region.emit(Lane(index(0)))[0]
+            place = region.add(lane, base)
+            mine = region.apply("and", region.apply("ge", place, first),
+                                region.apply("lt", lane, held))  # fmt: skip
+            with region.when(mine) as own:
+                for stage, target in zip(self.buffers, self.target, strict=True):
+                    value = own.emit(Load(stage, own.add(lane, start)))[0]
+                    own.emit(Store(target, place, value))
