@@ -183,6 +183,14 @@ class Accesses(Values):
         known = (var is axis or axis not in self.along(var) for var in variables_in(value))
         return replaced(value, {axis: to}) if all(known) else None
 
+    def neighbours(self, size: Atom, axis: Var) -> tuple[Atom, Atom] | None:
+        """f(i) and f(i + 1), if a value is their difference along an axis."""
+        match self.definition(size):
+            case Apply(fn="sub", args=(after, before)):
+                if self.moved(self.of(before), axis, Sum({axis: 1}, 1)) == self.of(after):
+                    return before, after
+        return None
+
     def at_most(self, atom: Atom, bound: Collection[Var]) -> Atom | None:
         """What is at least a value, and not `bound` as that may be: the value, or its upper end."""
         if atom not in bound:
@@ -258,6 +266,19 @@ def asks_if_inside(known: Values, test: Atom, index: Atom, extent: Atom) -> bool
         case Apply(fn="lt", args=args):
             return args == (index, extent)
     return False
+
+
+def unwrapped(known: Values, index: Atom, extent: Atom) -> Atom:
+    """An index before it goes round at an extent, from which it differs by multiples of that."""
+    end = known.of(extent)
+    match known.definition(index):
+        case Apply(fn="mod", args=(place, by)) if known.of(by) == end:
+            return unwrapped(known, place, extent)
+        case Apply(fn="select", args=(_, moved, place)):
+            gap = known.of(moved).plus(known.of(place), -1)
+            if gap in (end, NOTHING.plus(end, -1)):
+                return unwrapped(known, place, extent)
+    return index
 
 
 FURTHEST = 1 << 16

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from flatweave.access import NOTHING, Value
-from flatweave.access.analyse import Accesses
+from flatweave.access.analyse import Accesses, unwrapped
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.steps import Local
@@ -234,34 +233,11 @@ def cyclic_reads(lets: Sequence[Let], arrays: Collection[Var]) -> Cyclic:
     known, found = Accesses((), lets), dict[tuple[Var, Atom], Var]()
     for xs, indices in needs.indices.items():
         extent = array_type(xs).shape[0]
-        places = {index: _position(known, index, extent) for index in indices}
-        read = [place or index for index, place in places.items()]
-        if xs not in needs.otherwise and all(needs.interval(atom) for atom in read):
-            found.update({(xs, k): place for k, place in places.items() if place is not None})
+        places = {index: unwrapped(known, index, extent) for index in indices}
+        if xs not in needs.otherwise and all(map(needs.interval, places.values())):
+            found.update({(xs, index): place for index, place in places.items()
+                          if isinstance(place, Var) and place is not index})  # fmt: skip
     return found
-
-
-def _position(known: Accesses, index: Atom, extent: Atom) -> Var | None:
-    """The position that an index is when it goes round at an extent; None when it does not."""
-    match known.definition(index):
-        case Apply(fn="mod", args=(Var() as place, end)) if end is extent:
-            return _position(known, place, extent) or place
-        case Apply(fn="select", args=(test, moved, Var() as place)) if _goes_round(
-            known, test, known.of(moved).plus(known.of(place), -1), known.of(place), extent
-        ):
-            return _position(known, place, extent) or place
-    return None
-
-
-def _goes_round(known: Accesses, test: Atom, by: Value, place: Value, extent: Atom) -> bool:
-    """Whether a position below zero is moved up by an extent, or one that is not below it down."""
-    end = known.of(extent)
-    match known.definition(test):
-        case Apply(fn="lt", args=(x, least)):
-            return (known.of(x), known.of(least), by) == (place, NOTHING, end)
-        case Apply(fn="ge", args=(x, most)):
-            return (known.of(x), known.of(most), by) == (place, end, NOTHING.plus(end, -1))
-    return False
 
 
 def joined(a: Interval | None, b: Interval | None) -> Interval | None:

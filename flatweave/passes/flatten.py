@@ -52,6 +52,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import FLAT, NEGATIVE, OVERFLOW, Program, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
@@ -61,7 +62,6 @@ from flatweave.passes.dce import live_body
 from flatweave.passes.monoid import with_initial
 from flatweave.passes.rewrite import array_pass, every_holds, hold, numbered, rewrite
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
@@ -251,8 +251,7 @@ class _Rows:
     def _over_rows(self, extent: Atom, kept: Sequence[Var]) -> tuple[Ends, Sequence[Atom]]:
         """Where rows end, and the values stored for each row; emits a sweep if need be."""
         checks = self._ready_checks()
-        made = {var: let.op for let in self.lets for var in let.vars}
-        offsets = None if extent in self.checked else _offsets_behind(made, extent, self.i)
+        offsets = None if extent in self.checked else _offsets_behind(self.lets, extent, self.i)
         ends = self.ends.get(extent) or self._ends_at(offsets)
         if ends is None:
             *stored, stops = self._stored((*kept, extent), checks, add_up=True)
@@ -353,27 +352,17 @@ def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
     return b.choose(b.apply("gt", count, index(0)), last, lambda _: [index(0)])[0]
 
 
-def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Atom | None:
+def _offsets_behind(lets: Sequence[Let], extent: Atom, i: Var) -> Atom | None:
     """The offsets of a Ragged whose row i has this length:
 
     sub (index offsets [add i 1]) (index offsets [i])
     """
-    distance = _definition(made, extent)
-    if not isinstance(distance, Apply) or distance.fn != "sub":
-        return None
-    end, start = (_definition(made, arg) for arg in distance.args)
-    if not isinstance(end, Index) or not isinstance(start, Index) or end.xs != start.xs:
-        return None
-    if end.checked or start.checked or start.indices != (i,):
-        return None
-    behind = _definition(made, end.indices[0])
-    if not isinstance(behind, Apply) or (behind.fn, behind.args) != ("add", (i, index(1))):
-        return None
-    return start.xs
-
-
-def _definition(made: dict[Var, Op], atom: Atom) -> Op | None:
-    return made.get(atom) if isinstance(atom, Var) else None
+    known = Accesses((i,), lets)
+    pair = known.neighbours(extent, i)
+    match known.definition(pair[0]) if pair is not None else None:
+        case Index(xs=xs, indices=indices, checked=False) if indices == (i,):
+            return xs
+    return None
 
 
 # Note [What an element needs of its row]

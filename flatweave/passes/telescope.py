@@ -153,7 +153,7 @@ def _sums(b: Builder, op: Sweep) -> dict[Var, Ends]:
 def _neighbours(op: Prefix, i: Var, known: Accesses) -> tuple[Atom, Atom] | None:
     """f(i) and f(i + 1) of a running sum of their differences."""
     size = _added(op)
-    return None if size is None else _distance(size, i, known)
+    return None if size is None else known.neighbours(size, i)
 
 
 def _added(op: Prefix) -> Atom | None:
@@ -165,16 +165,6 @@ def _added(op: Prefix) -> Atom | None:
     if component_functions(op.fn) != ["add"] or not isinstance(dtype, DType):
         return None
     return size if dtype.is_integer and zero == constant(0, dtype) else None
-
-
-def _distance(size: Atom, i: Var, known: Accesses) -> tuple[Atom, Atom] | None:
-    """f(i) and f(i + 1) of a size that is their difference."""
-    distance = known.definition(size)
-    if not isinstance(distance, Apply) or distance.fn != "sub":
-        return None
-    behind, before = distance.args
-    is_next = known.moved(known.of(before), i, _next(i)) == known.of(behind)
-    return (before, behind) if is_next else None
 
 
 def _next(i: Var) -> Value:
@@ -293,7 +283,7 @@ def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
         wide = None if size is None else known.definition(size)
         if not isinstance(wide, Cast) or wide.dtype is not i64:
             continue
-        dtype, pair = wide.arg.type, _distance(wide.arg, i, known)
+        dtype, pair = wide.arg.type, known.neighbours(wide.arg, i)
         if pair is not None and isinstance(dtype, DType) and dtype.is_integer and dtype.bits < 64:
             found[let.vars[0]] = Narrow(op, *pair, dtype, known)
     return found
@@ -352,5 +342,4 @@ def _is_choice(op: Op, start: Var, as_said: Var, known: Accesses) -> bool:
     """Whether an op chooses already between a row's start plus something and what f is there."""
     if not isinstance(op, Apply) or op.fn != "select" or op.args[2] != as_said:
         return False
-    begins = known.definition(op.args[1])
-    return isinstance(begins, Apply) and begins.fn == "add" and start in begins.args
+    return known.of(op.args[1]).terms.get(start) == 1
