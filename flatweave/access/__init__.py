@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from flatweave.base.records import record
 from flatweave.terms.bounds import Sum
@@ -49,6 +49,14 @@ def array_read(term: Term) -> Atom | None:
         return None
     (array,) = term.args[0].terms
     return array if isinstance(array, Var) else None
+
+
+def arguments_of(value: Value, fn: str) -> tuple[Value, ...] | None:
+    """The arguments of the function that a value is, if it is this one and nothing else."""
+    match list(value.terms.items()):
+        case [(Modified() as term, 1)] if term.fn == fn and not value.more:
+            return term.args
+    return None
 
 
 def factors_of(term: Term) -> tuple[Factor, ...]:
@@ -102,6 +110,38 @@ def _inside(factor: Factor, values: Mapping[Factor, Value]) -> Value:
         args = tuple(replaced(arg, values) for arg in factor.args)
         factor = Modified(factor.fn, args, factor.size)
     return Sum({factor: 1})
+
+
+def most(value: Value) -> int | None:
+    """The most that a sum can be, where nothing wraps; None if nothing bounds it."""
+    for term, count in value.terms.items():
+        bounds = _bounds(term, count)
+        if bounds:
+            rest = value.plus(Sum({term: 1}), -count)
+            found = [most(rest.plus(bound)) for bound in bounds]
+            known = [each for each in found if each is not None]
+            if isinstance(term, Modified) and (term.fn == "maximum") == (count > 0):
+                return max(known) if len(known) == len(found) else None
+            return min(known, default=None)
+    return None if value.terms else value.more
+
+
+def _bounds(term: Term, count: int) -> Sequence[Value]:
+    """Sums of which a multiple of a term is no more than one, or is one; none if none is known."""
+    match term:
+        case Modified(fn="minimum" | "maximum", args=ends):
+            return [NOTHING.plus(end, count) for end in ends]
+        case Modified(fn="floordiv", args=(whole, by)) if not by.terms and by.more > 0:
+            times, rest = divmod(count, by.more)
+            if not rest:
+                return [NOTHING.plus(ONE, min(times, 0) * (1 - by.more)).plus(whole, times)]
+            top = most(whole) if count > 0 else None
+            return [] if top is None else [Sum({}, top // by.more * count)]
+        case Modified(fn="mod", args=(_, by)) if not by.terms and by.more > 0:
+            return [Sum({}, max(count, 0) * (by.more - 1))]
+        case Modified(fn="clz") if count < 0:
+            return [NOTHING]
+    return []
 
 
 def print_value(value: Value) -> str:

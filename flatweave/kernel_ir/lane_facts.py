@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from flatweave.base.dtypes import DType
+from flatweave.access import arguments_of, variables_in
+from flatweave.access.analyse import Values, kernel_values
+from flatweave.base.dtypes import i64
 from flatweave.kernel_ir import Gives, KernelOp
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.memory_ops import Atomic, ThreadMemory
@@ -33,7 +35,7 @@ Zeros = Mapping[Var, int]
 
 def trailing_zeros(body: Lambda) -> Zeros:
     """Those of the variables that have any."""
-    found = _Zeros()
+    found = _Zeros(kernel_values(body))
     found.body(body)
     return found.zeros
 
@@ -51,11 +53,11 @@ def zeros_in(value: int) -> int:
 
 
 class _Zeros:
-    """What has been found so far, and what made each variable."""
+    """What has been found so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Values) -> None:
         self.zeros: dict[Var, int] = {}
-        self._made: dict[Var, Op] = {}
+        self._values = values
 
     def body(self, fn: Lambda) -> None:
         """All variables of a body."""
@@ -63,7 +65,6 @@ class _Zeros:
             match let.op:
                 case Apply(fn=name, args=args):
                     self._know(let.vars[0], self._applied(name, args))
-                    self._made[let.vars[0]] = let.op
                 case Lane(base=base):
                     self._know(let.vars[0], self._of(base))
                 case For(lo=lo, step=step, body=inner):
@@ -104,10 +105,10 @@ class _Zeros:
 
     def _left(self, a: Atom, b: Atom) -> int:
         """Those of a - b where b is what a leaves over: those of the divisor."""
-        match self._made.get(b) if isinstance(b, Var) else None:
-            case Apply(fn="mod", args=(x, Const() as divisor)) if x == a:
-                return self._of(divisor)
-        return 0
+        remainder = arguments_of(self._values.of(b), "mod")
+        if remainder is None or remainder[1].terms or remainder[0] != self._values.of(a):
+            return 0
+        return zeros_in(remainder[1].more)
 
 
 def _is_power(value: int) -> bool:
@@ -144,7 +145,7 @@ class Variation:
 
     def __init__(self, body: Lambda) -> None:
         self._marks: dict[Var, Marks] = {}
-        self._sums: dict[Var, Sequence[Atom]] = {}  # the terms of each sum
+        self._values = kernel_values(body)
         self._width = 1
         self._in_single_warps = False  # inside the code of single warps
         before = -1
@@ -168,11 +169,10 @@ class Variation:
                 return self._of_difference(hi, lo) | self.of(step)
 
     def _of_difference(self, a: Atom, b: Atom) -> Marks:
-        """The marks of a - b: of the other term, where a is a sum and b one of its terms."""
-        match self._sums.get(a) if isinstance(a, Var) else None:
-            case (x, y) if b in (x, y):
-                return self.of(y if x == b else x)
-        return self.of(a, b)
+        """The marks of a - b: of what is left where terms cancel."""
+        if a.type is not i64:
+            return self.of(a, b)
+        return self.of(*variables_in(self._values.of(a).plus(self._values.of(b), -1)))
 
     def _total(self) -> int:
         return sum(len(marks) for marks in self._marks.values())
@@ -214,8 +214,6 @@ class Variation:
                 for var, result in zip(let.vars, fn.results, strict=True):
                     self._add((var,), self.of(result))
             case _:
-                if isinstance(let.op, Apply) and let.op.fn == "add" and _is_integer(let.vars[0]):
-                    self._sums[let.vars[0]] = let.op.args
                 self._add(let.vars, self._result(let.op))
                 for fn in lambdas_in(let.op):
                     self._visit(fn)
@@ -257,10 +255,6 @@ class Variation:
             case KernelOp(gives=Gives.BY_LANE) if self._width > 1:
                 return marks | BY_LANE
         return marks
-
-
-def _is_integer(var: Var) -> bool:
-    return isinstance(var.type, DType) and var.type.is_integer
 
 
 # Where threads wait for each other, and where some warps of a block do not come.

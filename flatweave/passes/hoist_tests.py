@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flatweave.access import NOTHING, Modified, Value
+from flatweave.access import NOTHING, Modified, Value, arguments_of
 from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import bool_, i64
@@ -163,21 +163,15 @@ class _Body:
 
     def _bounded(self, place: Value, fn: str) -> list[tuple[Value, Atom]]:
         """What is bounded by a minimum or a maximum, and by what, the same for all elements."""
-        a, b = self._args(place, fn) or (place, place)
+        a, b = arguments_of(place, fn) or (place, place)
         ends = ((x, self._outside(end)) for x, end in ((a, b), (b, a)) if x != end)
         return [(x, end) for x, end in ends if end is not None]
 
     def _if_natural(self, i: Value) -> Value:
         """An index that counts from the end where it is negative, as it is where it is not."""
-        chosen = self._args(i, "select")
-        negative = chosen and self._args(chosen[0], "lt")
+        chosen = arguments_of(i, "select")
+        negative = chosen and arguments_of(chosen[0], "lt")
         return chosen[2] if chosen and negative == (chosen[2], NOTHING) else i
-
-    def _args(self, value: Value, fn: str) -> tuple[Value, ...] | None:
-        """The arguments of the function that a value is, if it is this one."""
-        (term, *others) = value.terms or (None,)
-        alone = value == Sum({term: 1}) and not others
-        return term.args if alone and isinstance(term, Modified) and term.fn == fn else None
 
     def hoisted(self, b: Builder, inside: Atom) -> list[Let]:
         """The body with its tested reads in branches; a read waits until it is needed."""

@@ -52,7 +52,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from flatweave.access import Value
+from flatweave.access import Value, arguments_of
 from flatweave.access.analyse import Accesses
 from flatweave.array_ir.syntax import FLAT, Program
 from flatweave.base.dtypes import DType, i64
@@ -63,7 +63,7 @@ from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.operators import component_functions
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant, scalar_type
 from flatweave.terms.traverse import needed_for
 
 PLAIN = (Apply, Cast, Index)
@@ -280,11 +280,10 @@ def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
         if not isinstance(let.op, Prefix) or let.op.exclusive:
             continue
         size = _added(let.op)
-        wide = None if size is None else known.definition(size)
-        if not isinstance(wide, Cast) or wide.dtype is not i64:
-            continue
-        dtype, pair = wide.arg.type, known.neighbours(wide.arg, i)
-        if pair is not None and isinstance(dtype, DType) and dtype.is_integer and dtype.bits < 64:
+        wide = None if size is None else arguments_of(known.of(size), "cast.i64")
+        narrow = None if wide is None else known.atom(wide[0])
+        pair = None if narrow is None else known.neighbours(narrow, i)
+        if pair is not None and (dtype := scalar_type(pair[0])).is_integer and dtype.bits < 64:
             found[let.vars[0]] = Narrow(op, *pair, dtype, known)
     return found
 

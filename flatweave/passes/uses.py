@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 
-from flatweave.access.analyse import Accesses, find_offset
+from flatweave.access import arguments_of, most
+from flatweave.access.analyse import Accesses, Values, find_offset
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
 from flatweave.passes.cost import FEW, INNER_LOOP, LONG, Roots, divides_position, length, times
 from flatweave.terms.bounds import Sum
 from flatweave.terms.control import Apply, For, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var
+from flatweave.terms.syntax import Atom, Lambda, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 
@@ -65,6 +66,7 @@ class _Count:
         self.loops_around: dict[Var, int] = {}
         self.makers: dict[Var, Op] = {}
         self.roots = Roots(self.makers)
+        self.extents = Values(self._maker)
         self.sweep: Sweep | None = None
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
@@ -183,8 +185,8 @@ class _Count:
         sweep = self.sweep
         if sweep is None or len(sweep.shape) > 1 or len(indices) < 2:
             return False
-        op, place = self._maker(indices[-1]), sweep.body.params[0]
-        if not isinstance(op, Apply) or op.fn != "mod" or op.args[0] != place:
+        divided = arguments_of(self._values(sweep).of(indices[-1]), "mod")
+        if not divided or divided[0] != Sum({sweep.body.params[0]: 1}):
             return False
         filters = any(sink.filters for sink in sweep.sinks)
         otherwise = sweep.stores_or_reduces and not divides_position(sweep)
@@ -228,16 +230,8 @@ class _Count:
 
     def _most(self, extent: Atom) -> float:
         """An upper bound of an extent."""
-        if isinstance(extent, Const):
-            return float(extent.value)
-        match self._maker(extent):
-            case Apply(fn="minimum", args=(a, b)):
-                return min(self._most(a), self._most(b))
-            case Apply(fn="maximum", args=(a, b)):
-                return max(self._most(a), self._most(b))
-            case Apply(fn="sub", args=(a, Const(value=value))):
-                return self._most(a) - float(value)
-        return inf
+        bound = most(self.extents.of(extent))
+        return inf if bound is None else bound
 
 
 def _rounds(op: Op) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
+from flatweave.access import most
+from flatweave.access.analyse import Values
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir import Gives, KernelOp
 from flatweave.kernel_ir.host import Alloc, Launch
@@ -305,89 +307,6 @@ def trip_count_bound(made: Made, op: For) -> int | None:
     step = op.step
     if not isinstance(step, Const) or step.value <= 0:
         return None
-    gap = _gap(made, op.hi, op.lo)
+    known = Values(made.get)
+    gap = most(known.of(op.hi).plus(known.of(op.lo), -1))
     return None if gap is None else max(0, -(-gap // int(step.value)))
-
-
-def _gap(made: Made, x: Atom, base: Atom) -> int | None:
-    """The most that x - base can be."""
-    if x == base:
-        return 0
-    if _is_rounded(made, base, x):
-        return _divisor(made, base) - 1
-    match _made(made, x):
-        case Apply(fn="add", args=(a, b)):
-            return _sum(_gap(made, a, base), _most(made, b))
-        case Apply(fn="minimum", args=args):
-            return min(_known(_gap(made, arg, base) for arg in args), default=None)
-    if isinstance(base, Const):
-        return _sum(_most(made, x), -int(base.value))
-    return None
-
-
-def _most(made: Made, x: Atom) -> int | None:
-    """The most that x can be."""
-    if isinstance(x, Const):
-        return int(x.value)
-    match _made(made, x):
-        case Apply(fn="sub", args=(a, b)):
-            counted = _made(made, b)
-            is_natural = counted is not None and counted.fn == "clz"
-            return _most(made, a) if is_natural else _gap(made, a, b)
-        case Apply(fn="floordiv", args=(a, Const(value=int(c)))) if c > 0:
-            most = _most(made, a)
-            return None if most is None else most // c
-        case Apply(fn="mul", args=(a, Const(value=int(c)))) if c > 0:
-            most = _most(made, a)
-            return None if most is None else most * c
-        case Apply(fn="minimum", args=args):
-            return min(_known(_most(made, arg) for arg in args), default=None)
-        case Apply(fn="mod", args=(_, Const(value=int(c)))) if c > 0:
-            return c - 1
-    return None
-
-
-def _is_rounded(made: Made, base: Atom, x: Atom) -> bool:
-    """Whether base = s + (x - s) // c * c, or the same without s."""
-    match _made(made, base):
-        case Apply(fn="add", args=(s, whole)):
-            match _made(made, _dividend(made, whole)):
-                case Apply(fn="sub", args=(a, b)):
-                    return a == x and b == s
-        case Apply(fn="mul"):
-            return _dividend(made, base) == x
-    return False
-
-
-def _dividend(made: Made, whole: Atom) -> Atom | None:
-    """a of a // c * c"""
-    match _made(made, whole):
-        case Apply(fn="mul", args=(quotient, Const() as c)):
-            match _made(made, quotient):
-                case Apply(fn="floordiv", args=(a, d)) if c == d:
-                    return a
-    return None
-
-
-def _divisor(made: Made, base: Atom) -> int:
-    """c of s + a // c * c"""
-    found = _made(made, base)
-    if found is not None and found.fn == "add":
-        found = _made(made, found.args[1])
-    assert found is not None
-    c = found.args[1]
-    assert isinstance(c, Const)
-    return int(c.value)
-
-
-def _made(made: Made, atom: Atom | None) -> Apply | None:
-    found = made.get(atom) if isinstance(atom, Var) else None
-    return found if isinstance(found, Apply) else None
-
-
-def _known(values: Iterable[int | None]) -> list[int]:
-    return [value for value in values if value is not None]
-
-
-def _sum(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
