@@ -37,6 +37,7 @@ from flatweave.access import (
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.terms.bounds import Sum
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
@@ -254,6 +255,19 @@ def _wrapped(sum_: Value) -> Value:
         return sum_
     terms = {term: int(constant(n, i64).value) for term, n in sum_.terms.items()}
     return Sum(terms, int(constant(sum_.more, i64).value))
+
+
+def write_sum(b: Builder, value: Value) -> Atom | None:
+    """The lets that compute a sum of variables and products of them; None for any other."""
+    total: Atom = index(value.more)
+    for term, count in value.terms.items():
+        part: Atom = index(count)
+        for factor in factors_of(term):
+            if not isinstance(factor, Var):
+                return None
+            part = b.mul(factor, part)
+        total = b.add(part, total)
+    return total
 
 
 def asks_if_inside(known: Values, test: Atom, index: Atom, extent: Atom) -> bool:

@@ -18,6 +18,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
+from flatweave.access import variables_in
+from flatweave.access.analyse import Values, write_sum
 from flatweave.base.records import record, replace
 from flatweave.gradients.values import (
     dtype_of,
@@ -29,9 +31,9 @@ from flatweave.gradients.values import (
     zero_tangent,
 )
 from flatweave.ops import Permute, Reshape, Span
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, Const, Var, constant
+from flatweave.terms.syntax import Atom, Var, constant
 
 NOWHERE: Mapping[Atom, int] = {}
 
@@ -249,16 +251,19 @@ def carry(inner: Builder, sink: Sink, rank: int, places: Mapping[Atom, int]) -> 
 
 def _along(b: Builder, dim: Atom, places: Mapping[Atom, int]) -> Along | None:
     """An index that is a parameter of the body and an offset from around it."""
-    match b.definition(dim) if dim in b.own else None:
-        case Apply(fn="add", args=(i, start)) if i in places and start not in b.own:
-            return Along(places[i], start)
-        case Apply(fn="add", args=(start, i)) if i in places and start not in b.own:
-            return Along(places[i], start)
-        case Apply(fn="sub", args=(start, i)) if i in places and start not in b.own:
-            return Along(places[i], start, down=True)
-        case Apply(fn="sub", args=(i, Const(value=less))) if i in places:
-            return Along(places[i], index(-int(less)))
-    return None
+    if dim in places or dim not in b.own:
+        return None
+    value = Values(b.own.get).of(dim)
+    axes = [(i, n) for i, n in value.terms.items() if isinstance(i, Var) and i in places]
+    if len(axes) != 1:
+        return None
+    ((i, sign),) = axes
+    rest = value.plus(Sum({i: 1}), -sign)
+    if abs(sign) != 1 or any(var in b.own for var in variables_in(rest)):
+        return None
+    assert b.outer is not None
+    start = write_sum(b.outer, rest)
+    return None if start is None else Along(places[i], start, down=sign < 0)
 
 
 def _whole_rows(inner: Builder, sink: Sink, dim: Along, places: Mapping[Atom, int]) -> Along | None:
