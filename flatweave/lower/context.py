@@ -34,7 +34,6 @@ from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.verify import read_forced
 from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, Names, index
-from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
 
@@ -120,19 +119,6 @@ class Lowering:
     def note(self, said: str) -> None:
         """Report to the user a decision made here."""
         self.program.notes.append(_said(self.where, said))
-
-    def know(self, condition: Atom) -> None:
-        """That values are equal to constants, where a condition says so of one or of several."""
-        test = self.host.definition(condition)
-        if not isinstance(test, Apply):
-            return
-        if test.fn == "and":
-            for part in test.args:
-                self.know(part)
-        elif test.fn == "eq" and test.args[0].type is i64:
-            value, constant = test.args
-            if isinstance(constant, Const):
-                self.scope.know(value, constant)
 
     def take(self, buffer: Var) -> None:
         """Mark a buffer as used up; for one that the caller donates, the donation has effect."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
+from flatweave.access import analyse
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, f32, f64, i64, u64
 from flatweave.base.errors import CompilerBug
@@ -24,8 +25,8 @@ from flatweave.lower.machine import Machine
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.lower.traverse.traversal import flat
 from flatweave.passes.operators import makes_nan, reads_nan
+from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, Names, index
-from flatweave.terms.control import Apply
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Type, Var
 
@@ -51,7 +52,6 @@ class HostScope:
     def __init__(self, outer: HostScope | None = None) -> None:
         self.outer = outer
         self._values: dict[Var, Atom | HostArray] = {}
-        self._known: dict[Atom, Const] = {}
         self.ended: set[Var] = set()  # arrays of this body that nothing uses any more
 
     def inner(self) -> HostScope:
@@ -67,17 +67,6 @@ class HostScope:
             self.bind(var, HostArray(host, tuple(map(self.scalar, var.type.shape))))
         else:
             self.bind(var, host)
-
-    def know(self, host: Atom, value: Const) -> None:
-        """In this body a host value is known: kernels have the constant instead."""
-        self._known[host] = value
-
-    def known(self, host: Atom) -> Const | None:
-        """The known value of a host value in this body."""
-        scope: HostScope | None = self
-        while scope is not None and host not in scope._known:
-            scope = scope.outer
-        return None if scope is None else scope._known[host]
 
     def owns(self, var: Var) -> bool:
         """Whether the variable was bound in this body, not outside it."""
@@ -170,7 +159,7 @@ class KernelBuilder:
         if not isinstance(host, Var):
             return host
         if host not in self._captured:
-            known = self.scope.known(host)
+            known = self.host.constant(host)
             self._captured[host] = known or self._shifted(host) or self._param(host)
         return self._captured[host]
 
@@ -184,10 +173,11 @@ class KernelBuilder:
 
     def _shifted(self, host: Var) -> Atom | None:
         """A sum of an index and a constant, computed again so that index algebra sees its terms."""
-        made = shift_of(self.host, host)
-        if made is None:
+        base, more = shift_of(self.host, host)
+        if not more:
             return None
-        return self.body.apply(made.fn, self.capture(made.args[0]), made.args[1])
+        fn = "add" if more > 0 else "sub"
+        return self.body.apply(fn, self.capture(base), index(abs(more)))
 
     def _param(self, host: Var) -> Var:
         if self._given is None:
@@ -228,22 +218,23 @@ class KernelBuilder:
         return Kernel(self.name, tuple(self.params), body, self.warps, self.inner)
 
 
-def shift_of(host: Builder, atom: Atom) -> Apply | None:
-    """How a host value is made, where it is a sum of an index and a constant."""
-    made = host.definition(atom)
-    if not isinstance(made, Apply) or made.fn not in ("add", "sub") or atom.type is not i64:
-        return None
-    return made if isinstance(made.args[1], Const) else None
+def shift_of(host: Builder, atom: Atom) -> tuple[Atom, int]:
+    """A host value, where it is a sum of an index and a constant: these; else itself and 0."""
+    if atom.type is not i64:
+        return atom, 0
+    known = analyse.Values(host.definition)
+    value = known.of(atom)
+    base = known.atom(Sum(value.terms)) if value.more else None
+    return (atom, 0) if base is None else (base, value.more)
 
 
 def to_give(host: Builder, atoms: Iterable[Atom]) -> tuple[Var, ...]:
     """The host values that must be given for these to be captured."""
     found: dict[Var, None] = {}
     for atom in atoms:
-        while (made := shift_of(host, atom)) is not None:
-            atom = made.args[0]
-        if isinstance(atom, Var):
-            found[atom] = None
+        base, _ = shift_of(host, atom)
+        if isinstance(base, Var):
+            found[base] = None
     return tuple(found)
 
 

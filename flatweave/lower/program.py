@@ -316,7 +316,7 @@ def _branch(
     where a value equals a constant knows it."""
     inside = lowering.inner(optional=True)
     if holds is not None:
-        inside.know(holds)
+        inside.host.assume_condition(holds, True)
     return inside.host.close([], lower_body(inside, fn, owned=True, given=given))
 
 

@@ -204,15 +204,22 @@ class BodyFacts:
                 for arg in args:
                     if arg.type is bool_:
                         self._settle(arg, value)
+            case Apply(fn="eq", args=(Var() as x, Const() as constant)) if value:
+                if x.type is i64:
+                    self._settled[x] = constant
 
     def settled(self, atom: Atom) -> Atom:
         """A constant for a condition that is known to be true or false here."""
-        scope: BodyFacts | None = self if atom.type is bool_ else None
+        return self.constant(atom) or atom if atom.type is bool_ else atom
+
+    def constant(self, atom: Atom) -> Const | None:
+        """The constant that a condition or an i64 is known to be here."""
+        scope: BodyFacts | None = self
         while scope is not None and isinstance(atom, Var):
             if atom in scope._settled:
                 return scope._settled[atom]
             scope = scope.outer
-        return atom
+        return None
 
     def conditions(self) -> Iterator[tuple[Atom | Op, bool]]:
         """The conditions that are known to be true or false here."""
