@@ -114,7 +114,7 @@ def _inside(factor: Factor, values: Mapping[Factor, Value]) -> Value:
 
 def most(value: Value) -> int | None:
     """The most that a sum can be, where nothing wraps; None if nothing bounds it."""
-    for term, count in value.terms.items():
+    for term, count in sorted(value.terms.items(), key=_by_what_cancels):
         bounds = _bounds(term, count)
         if bounds:
             rest = value.plus(Sum({term: 1}), -count)
@@ -126,17 +126,26 @@ def most(value: Value) -> int | None:
     return None if value.terms else value.more
 
 
+def _by_what_cancels(item: tuple[Term, int]) -> tuple[bool, int]:
+    """Quotients that are subtracted come first, the outermost one before what is inside it."""
+    term, count = item
+    if isinstance(term, Modified) and term.fn == "floordiv" and count < 0:
+        return False, -term.size
+    return True, 0
+
+
 def _bounds(term: Term, count: int) -> Sequence[Value]:
     """Sums of which a multiple of a term is no more than one, or is one; none if none is known."""
     match term:
         case Modified(fn="minimum" | "maximum", args=ends):
             return [NOTHING.plus(end, count) for end in ends]
         case Modified(fn="floordiv", args=(whole, by)) if not by.terms and by.more > 0:
-            times, rest = divmod(count, by.more)
-            if not rest:
-                return [NOTHING.plus(ONE, min(times, 0) * (1 - by.more)).plus(whole, times)]
             top = most(whole) if count > 0 else None
-            return [] if top is None else [Sum({}, top // by.more * count)]
+            if top is not None:
+                return [Sum({}, top // by.more * count)]
+            times, rest = divmod(count, by.more)
+            least: Value = Sum({}, min(times, 0) * (1 - by.more))
+            return [] if rest else [least.plus(whole, times)]
         case Modified(fn="mod", args=(_, by)) if not by.terms and by.more > 0:
             return [Sum({}, max(count, 0) * (by.more - 1))]
         case Modified(fn="clz") if count < 0:
