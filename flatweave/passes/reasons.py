@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flatweave.access import print_value
+from flatweave.access.analyse import Values
 from flatweave.array_ir.interp import Extents, bytes_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.plan import LIBRARIES, SEQUENTIAL
@@ -29,7 +31,7 @@ from flatweave.ops import (
 from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.rewrite import is_ordered
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     atoms_in,
     find_last_uses,
@@ -54,7 +56,6 @@ from flatweave.terms.traverse import (
 
 
 Makers = dict[Var, tuple[Op, int]]  # each variable's op, and its position among the op's results
-SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 @record(eq=True)
@@ -146,22 +147,11 @@ def _rename(written: list[Stored], dest: Atom, var: Var, is_result: bool) -> Non
 
 
 def _type_text(var: Var, made: Makers) -> str:
+    """An array's type, with extents in terms of those that the program is given: f64[n_1 + 2]."""
     assert isinstance(var.type, ArrayType)
-    extents = ", ".join(_extent_text(extent, made) for extent in var.type.shape)
+    known = Values({name: op for name, (op, _) in made.items() if isinstance(op, Apply)}.get)
+    extents = ", ".join(print_value(known.of(extent)) for extent in var.type.shape)
     return f"{var.type.dtype}[{extents}]"
-
-
-def _extent_text(extent: Atom, made: Makers) -> str:
-    """An extent in terms of those that the program is given: n_1 + 2."""
-    if isinstance(extent, Const):
-        return str(extent.value)
-    op, _ = made.get(extent, (None, 0))
-    if not isinstance(op, Apply) or op.fn not in SIGNS:
-        return extent.name
-    a, b = (_extent_text(arg, made) for arg in op.args)
-    if op.fn == "mul":
-        a, b = (f"({text})" if " + " in text or " - " in text else text for text in (a, b))
-    return f"{a} {SIGNS[op.fn]} {b}"
 
 
 # -- reasons --------------------------------------------------------------------------------------
