@@ -12,7 +12,7 @@ FUNCTIONS = frozenset(
 """Scalar functions that indices are computed by."""
 TABLES = frozenset(["made", "_made", "makers", "_ops", "defs"])
 LOOKUPS = frozenset(["definition", "_definition", "_maker", "_made", "_operands"])
-MOST = 18
+MOST = 7
 
 
 def names_in(node: ast.AST) -> Iterator[str]:

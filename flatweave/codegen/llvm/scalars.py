@@ -208,19 +208,7 @@ def _divides(made: Mapping[Var, Op], op: Apply) -> bool:
     """Whether this is a division by an integer that is computed and more than 0."""
     if op.fn != "floordiv" or isinstance(op.args[1], Const):
         return False
-    return scalar_type(op.args[1].type).is_integer and _is_positive(made, op.args[1])
-
-
-def _is_positive(made: Mapping[Var, Op], atom: Atom) -> bool:
-    """Whether an integer is known to be more than 0 by how it was computed."""
-    if isinstance(atom, Const):
-        return atom.dtype.is_integer and atom.value > 0
-    match made.get(atom):
-        case Apply(fn="maximum", args=args):
-            return any(_is_positive(made, arg) for arg in args)
-        case Apply(fn="minimum", args=args):
-            return all(_is_positive(made, arg) for arg in args)
-    return False
+    return scalar_type(op.args[1].type).is_integer and bounds_of(made, op.args[1]).low > 0
 
 
 def emit_convert(e: Emitter, let: Let, op: Cast) -> Sequence[Held]:

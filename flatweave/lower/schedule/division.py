@@ -19,9 +19,9 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from flatweave.access import ONE
+from flatweave.access import ONE, arguments_of
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import bool_
 from flatweave.base.records import record, replace
@@ -33,8 +33,8 @@ from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import extreme_beside, is_commutative, place_of
 from flatweave.terms.control import Apply, Cast, For, While
 from flatweave.terms.operators import component_functions
-from flatweave.terms.syntax import Atom, Const, Op, Var, scalar_type
-from flatweave.terms.traverse import makers, walk_lets
+from flatweave.terms.syntax import Atom, Var, scalar_type
+from flatweave.terms.traverse import walk_lets
 
 
 @record(eq=True)
@@ -132,11 +132,10 @@ def flag_folds(
 ) -> list[FlagFold] | None:
     """How each sink combines flags, of the `values` of elements; None if one of them combines
     anything else."""
-    known, made = along_rows(op, located), makers(op.body.lets)
-    found, left = [], list(values)
+    known, found, left = along_rows(op, located), list[FlagFold](), list(values)
     for sink in sinks:
         taken, left = left[: len(sink.neutral)], left[len(sink.neutral) :]
-        fold = _flag_fold(sink, taken, made, known, op.body.params[0])
+        fold = _flag_fold(sink, taken, known, op.body.params[0])
         if fold is None:
             return None
         found.append(fold)
@@ -144,7 +143,7 @@ def flag_folds(
 
 
 def _flag_fold(
-    sink: CombineRows, values: list[Atom], made: Mapping[Atom, Op], known: Accesses, position: Var
+    sink: CombineRows, values: list[Atom], known: Accesses, position: Var
 ) -> FlagFold | None:
     names = component_functions(sink.fn)
     if names is None:
@@ -159,13 +158,18 @@ def _flag_fold(
     (name,), (neutral,), (value,) = names, sink.neutral, values
     if name in ("or", "and") and value.type is bool_:
         return FlagFold(name, value)
-    match name, made.get(value) if isinstance(value, Var) else None:
-        case "add", Cast(arg=flag) if flag.type is bool_ and scalar_type(value).is_integer:
-            return FlagFold(name, flag)
-        case "minimum" | "maximum", Apply(fn="select", args=(flag, at, other)):
-            if isinstance(other, Const) and other == neutral and known.step(at, position) == ONE:
-                return FlagFold(name, flag, at)
-    return None
+    made = known.of(value)
+    if name == "add" and scalar_type(value).is_integer:
+        counted = arguments_of(made, f"cast.{value.type}")
+        flag = known.atom(counted[0]) if counted else None
+        return FlagFold(name, flag) if flag is not None and flag.type is bool_ else None
+    chosen = arguments_of(made, "select") if name in ("minimum", "maximum") else None
+    if chosen is None or chosen[2] != known.of(neutral):
+        return None
+    flag, at = map(known.atom, chosen[:2])
+    if flag is None or at is None or known.step(at, position) != ONE:
+        return None
+    return FlagFold(name, flag, at)
 
 
 def reads_along_rows(op: Sweep, located: Locate, known: Accesses) -> bool:
