@@ -42,10 +42,8 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
-MOST_TERMS = 32
-"""Of a sum; a longer one is opaque: its variable is the term."""
-MOST_INSIDE = 256
-"""Functions and terms inside a function; a larger one is opaque: its variable is the term."""
+LARGEST = 256
+"""Functions and terms of a value; a larger one is opaque: its variable is the term."""
 NOWHERE: frozenset[Var] = frozenset()
 
 
@@ -83,7 +81,7 @@ class Values:
         op = self._definition(atom)
         if isinstance(op, Apply) and atom.type is i64:
             found = self._arithmetic(op)
-            if found is not None and len(found.terms) <= MOST_TERMS:
+            if found is not None and len(found.terms) <= LARGEST:
                 return _wrapped(found)
         return Sum({atom if op is None else self._modified(op) or atom: 1})
 
@@ -95,7 +93,7 @@ class Values:
             return None if b.terms or not 0 <= b.more < i64.bits else NOTHING.plus(a, 1 << b.more)
         if op.fn != "mul":
             return a.plus(b, 1 if op.fn == "add" else -1)
-        return product(a, b) if len(a.terms) * len(b.terms) <= MOST_TERMS else None
+        return product(a, b) if len(a.terms) * len(b.terms) <= LARGEST else None
 
     def _modified(self, op: Op) -> Modified | None:
         """A function of values and of what is in arrays; None of what has an effect or a body."""
@@ -105,7 +103,7 @@ class Values:
         fn = ".".join(str(each) for each in said if not isinstance(each, Var | Const))
         args = tuple(self.of(each) for each in said if isinstance(each, Var | Const))
         size = 1 + sum(map(size_of, args))
-        return Modified(fn, args, size) if size <= MOST_INSIDE else None
+        return Modified(fn, args, size) if size <= LARGEST else None
 
     def atom(self, sum_: Value) -> Atom | None:
         """A value, looked at before, that is this sum; or a constant."""

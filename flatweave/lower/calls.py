@@ -20,6 +20,7 @@ from flatweave.lower.machine import Machine
 from flatweave.ops import ByRow, Callback, CallKernel, KernelProgram, Suits
 from flatweave.ops.nests import LIBRARY
 from flatweave.terms.build import FALSE, TRUE, Builder, index
+from flatweave.terms.inequalities import LONGEST
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import free_vars, map_field
 
@@ -41,15 +42,16 @@ from flatweave.terms.traverse import free_vars, map_field
 # -- The machine of one row: a single thread, which runs blocks sequentially -----------------------
 
 
-ALL = 1 << 40
-"""Bytes and operations of a block that no row fills, so every launch is one block."""
 ALONE = Schedule(permute="owner")
 """Scatters write in element order: a single thread has nothing to divide them among."""
 
 
 def machine_of_a_row(machine: Machine) -> Machine:
-    """A single core of the machine, whose arrays stay in its caches."""
-    return replace(machine, block_bytes=ALL, block_work=ALL, one_block=True, streaming_from=None)
+    """A single core of the machine, whose arrays stay in its caches; no row fills a block, so every
+    launch is one."""
+    return replace(
+        machine, block_bytes=LONGEST, block_work=LONGEST, one_block=True, streaming_from=None
+    )
 
 
 BLOCKS = 1024

@@ -41,9 +41,8 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, scalar_type
 # them. Elements at the quotients are close in memory, so one load reads them for all lanes.
 
 
-FRACTION = 16
+FRACTION = (2 * WIDEST * WIDEST).bit_length()
 """Fraction bits of a reciprocal: exact for divisors and dividends below 2 * WIDEST."""
-assert 2 * WIDEST * WIDEST < 1 << FRACTION
 
 
 @record

@@ -12,7 +12,7 @@ from flatweave.base.schedule import FAR, ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
 from flatweave.ops.writes import SHORT, SHORT_ALONE
-from flatweave.passes.cost import STEP
+from flatweave.passes.cost import READ, STEP
 
 # -- machine --------------------------------------------------------------------------------------
 #
@@ -21,6 +21,11 @@ from flatweave.passes.cost import STEP
 
 KIB = 1024
 CACHE_LINE = 64
+"""Bytes; so many elements are whole cache lines whatever their dtype."""
+ADDING = 4
+"""Cycles of an addition of floats on Intel's cores from Skylake on (3 on Zen), which so many
+independent ones fill: the chains of a long row, and the iterations of a loop over single elements,
+each of which may add to a copy of its own."""
 WIDEST = 64
 """Lanes of the widest step: their flags fit one machine word."""
 ROW_LANES = 32
@@ -79,7 +84,8 @@ class Machine:
     `caches`: a core's private cache, and the part of the shared cache that a program may count on,
     as others use that cache, too.
     `first_level`: the nearest cache of a core. `line_bytes`: of a cache line. `misses`: the extra
-    cost of a random access that misses the nearest cache, or the shared one.
+    cost of a random access that misses the nearest cache, or the shared one. `page_bytes`: of a
+    page of memory, the smallest of x86-64 and of most AArch64.
     `scratch_bytes`: what a kernel may take for what it sorts or copies.
     `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
@@ -107,6 +113,7 @@ class Machine:
     streaming_from: int | None
     blocks_wanted: int
     block_work: int = BLOCK_WORK
+    page_bytes: int = 4 * KIB
     shares_memory: bool = True
     swap_bytes: int = 8
     whole_words: int = 1
@@ -145,6 +152,17 @@ class Machine:
     def threads_are_long(self) -> bool:
         """Whether a thread takes many elements, one step of its lanes after the other."""
         return not (self.simt or self.one_block)
+
+    @property
+    def block_of_reads(self) -> int:
+        """Elements that pay for a block if each is a step of a loop that reads it."""
+        return self.block_work // (READ + STEP)
+
+    @property
+    def among_streams(self) -> int:
+        """Bytes that stay in a core's private cache while it reads one stream and writes others: of
+        the half that is not theirs, half is another loop's."""
+        return room(room(self.caches[0]))
 
     @property
     def lanes_of_block(self) -> int:
@@ -318,8 +336,9 @@ AVX2, in rows of 2, 3, 4 on average, 10^6 f64: sums of products of two ragged ar
 FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""
-PERMUTING = 64
-"""Bytes of registers whose lanes one instruction permutes by indices that are data."""
+FULL_REGISTERS = 64
+"""Bytes of registers whose lanes one instruction permutes by indices that are data, and of which
+there is a minimum of words of 64 bits: AVX-512 has both."""
 CHEAP_IN_ROW = 17
 """A value up to this cost is computed for empty rows, too, and for lanes without an element: of 17
 (gradient of an expand, f32) rows together take 0.55 of the time, of 21 (a square root) 1.6."""

@@ -32,8 +32,6 @@ COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 CHOICES = frozenset({"select", "minimum", "maximum", "and", "or", "xor", "not"})
 MOST_ORDERS = 1 << 12
 """Combinations of operands that are tried."""
-MOST_COMPONENTS = 4
-"""Of an element whose neutral one is sought."""
 
 
 def _chooses_alike(fn: Lambda) -> bool:
@@ -140,7 +138,7 @@ def extreme_neutral(fn: Lambda) -> tuple[Const, ...]:
     greatest numbers make one, which trying shows; empty where they do not."""
     groups = _compared(fn)
     half = len(fn.results)
-    if groups is None or half > MOST_COMPONENTS:
+    if groups is None:
         return ()
     counts = [groups.count(group) + 2 for group in groups[:half]]
     values = [_in_any_order(p, n) for p, n in zip(fn.params, counts, strict=False)]

@@ -60,7 +60,7 @@ from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.context import Own
 from flatweave.lower.kernel_builder import KernelBuilder, spread
-from flatweave.lower.machine import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE
+from flatweave.lower.machine import LOOK, MOVE, MOVE_BYTE, PASS, SORT, TURN, WRITE, room
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.passes.cost import cost_of_body
@@ -88,9 +88,6 @@ WHOLE = 1 << 10
 """The denominator of the fraction that a sample reports."""
 UNKNOWN = WHOLE * 3 // 4
 """The fraction without a sample: most elements are far from others, but not all."""
-PAGE = 4096
-SEEN_BITS = 14
-"""Lines are noted in a table of 2^14 flags: of 1024 lines one in thirty is taken for another."""
 NONE = index(-1)
 
 
@@ -110,23 +107,24 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     """Emits the loop over the runs of the sample; stores the estimate in `result`."""
     b, writer = kernel.body, s.writer(kernel)
     extent = kernel.capture(s.extent)
-    each = max(dtype.bytes for dtype in s.dtypes)
+    each, page = max(dtype.bytes for dtype in s.dtypes), s.lowering.machine.page_bytes
     a_line = index(max(1, s.lowering.machine.line_bytes // each))
-    seen = b.emit(Shared(u8, 1 << SEEN_BITS))[0]
-    with b.loop(index(0), index(1 << SEEN_BITS), hint="t") as (clear, t):
+    flags = room(s.lowering.machine.first_level)  # of 2^14, one of thirty of 1024 lines is shared
+    seen = b.emit(Shared(u8, flags))[0]
+    with b.loop(index(0), index(flags), hint="t") as (clear, t):
         clear.emit(Store(seen, t, Const(0, u8)))
 
     def step(c: Builder, position: Position, state: State) -> State:
         before, far, known = state
         place = c.cast(writer.value_at(c, position, writer.op.body.results[0]), i64)
         line = c.cast(c.apply("floordiv", place, a_line), u64)
-        upper = c.apply("shr", spread(c, line), Const(64 - SEEN_BITS, u64))
+        upper = c.apply("shr", spread(c, line), Const(65 - flags.bit_length(), u64))
         at = c.cast(upper, i64)
         new = c.apply("eq", c.emit(Load(seen, at))[0], Const(0, u8))
         c.emit(Store(seen, at, Const(1, u8)))
         inside = c.apply("lt", c.cast(place, u64), c.cast(extent, u64))
         knows = c.apply("and", inside, c.apply("ne", before, NONE))
-        moved = c.apply("gt", c.apply("abs", c.sub(place, before)), index(PAGE // each))
+        moved = c.apply("gt", c.apply("abs", c.sub(place, before)), index(page // each))
         is_far = c.apply("and", knows, c.apply("and", moved, new))
         return place, c.add(far, c.cast(is_far, i64)), c.add(known, c.cast(knows, i64))
 
@@ -143,10 +141,6 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
     all_known = b.apply("maximum", all_, index(1))
     part = b.apply("floordiv", b.mul(found, index(WHOLE)), all_known)
     b.emit(Store(result, index(0), part))
-
-
-FEW = 1 << 14
-"""With at most this number of elements, a sort does not pay."""
 
 
 @record
@@ -189,10 +183,10 @@ class Costs:
 
 
 def is_large(host: Builder, s: Scattering) -> Atom:
-    """Whether a destination leaves a core's own cache, and its elements are many."""
-    own = _places(s, s.lowering.machine.caches[0])
-    large = host.apply("gt", s.extent, index(own))
-    return host.apply("and", large, host.apply("gt", s.total, index(FEW)))
+    """Whether a destination leaves a core's own cache, and the elements are more than one block."""
+    machine = s.lowering.machine
+    large = host.apply("gt", s.extent, index(_places(s, machine.caches[0])))
+    return host.apply("and", large, host.apply("gt", s.total, index(machine.block_of_reads)))
 
 
 def is_near(s: Scattering) -> bool:

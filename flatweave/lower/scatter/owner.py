@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.access.analyse import Accesses
-from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.dtypes import i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Role
@@ -27,9 +27,8 @@ from flatweave.kernel_ir.syntax import BlockIndex, Load
 from flatweave.lower.context import Own
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import Machine, room
+from flatweave.lower.machine import ADDING, Machine, room
 from flatweave.lower.scatter.scattering import (
-    UNROLLED,
     Division,
     Scattering,
     Source,
@@ -45,8 +44,9 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import RowOf
 from flatweave.lower.traverse.steps import Position, State
 from flatweave.ops import Prefix
-from flatweave.passes.cost import cost_of_body
+from flatweave.passes.cost import READ, STEP, cost_of_body
 from flatweave.terms.build import Builder, index
+from flatweave.terms.inequalities import LONGEST
 from flatweave.terms.syntax import Atom, BufferType, Var
 from flatweave.terms.traverse import needed_for, walk_lets
 
@@ -59,9 +59,6 @@ from flatweave.terms.traverse import needed_for, walk_lets
 #
 # A stage pays where lanes save work, or where most elements are another block's.
 
-
-CHEAP = 8
-"""A body up to this cost is computed where its element is written, without a stage."""
 
 Act = Callable[[Builder, Atom, Sequence[Atom], int], None]
 """Writes an element, given its index, its varying values and its iteration in an unrolled body."""
@@ -88,9 +85,9 @@ def visit_share(b: Builder, source: Source, block: Atom, blocks: Atom, act: Act)
     writer, body = source.writer, source.scattering.op.body
     lo, hi = writer.share(b, block, blocks)
     group = Accesses(body.params, body.lets).group(body.params[-1]) if _is_in_a_row(writer) else 1
-    if 1 < group <= 2 * UNROLLED:  # the corners of a cube; more are too much code
+    if 1 < group <= 2 * ADDING:  # the corners of a cube; more are too much code
         _in_groups(b, source, lo, hi, group, act)
-    elif cost_of_body(body) > CHEAP:
+    elif cost_of_body(body) > READ + STEP:  # what a stage costs
         visit_staged(b, source, lo, hi, act)
     elif _is_in_a_row(writer):
 
@@ -112,13 +109,13 @@ def _is_in_a_row(writer: KernelWriter) -> bool:
 
 def _in_groups(b: Builder, source: Source, lo: Atom, hi: Atom, group: int, act: Act) -> None:
     """Whole groups, then the rest; a part of a group before the first whole one is a rest, too."""
-    size = max(group, UNROLLED // group * group)
+    size = max(group, ADDING // group * group)
 
     def visit(c: Builder, first: Atom, count: int) -> None:
         positions = (c.add(first, index(turn)) for turn in range(count))
         found = [source.element(c, Position(i, (i,), 1, alone=True), ()) for i in positions]
         for turn, each in enumerate(found):
-            _act_if(c, each, turn % UNROLLED, act)
+            _act_if(c, each, turn % ADDING, act)
 
     def loop(first: Atom, last: Atom, scale: int) -> None:
         with b.loop(first, last, hint="k") as (inside, k):
@@ -206,18 +203,11 @@ class Owner(Division):
         return act
 
 
-TILE_BYTES = 512 * 1024
 VISIT = 8
 """What finding a row's steps in a tile costs, in elements written."""
-FAR = 1 << 61
 LONG_STEP = 1 << 30
-UNROLL = index(UNROLLED)
+UNROLL = index(ADDING)
 UNEVEN = "rows do not write in even steps"
-
-
-def tile_of(dtypes: Sequence[DType]) -> int:
-    """Elements of the destination that a block writes."""
-    return TILE_BYTES // sum(dtype.bytes for dtype in dtypes)
 
 
 class Strided(Division):
@@ -241,7 +231,7 @@ class Strided(Division):
 
     def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         b, (*dest, extent) = kernel.body, own
-        size = index(tile_of(self.scattering.held))
+        size = index(self._size())
         lo = b.mul(b.emit(BlockIndex())[0], size)
         hi = b.apply("minimum", b.add(lo, size), extent)
         writer = self.scattering.writer(kernel, width=1)
@@ -249,7 +239,12 @@ class Strided(Division):
 
     def _tiles(self, host: Builder) -> Atom:
         """How many tiles the destination has."""
-        return host.ceil_div(self.scattering.extent, index(tile_of(self.scattering.held)))
+        return host.ceil_div(self.scattering.extent, index(self._size()))
+
+    def _size(self) -> int:
+        """Elements of the destination that a block writes."""
+        machine = self.scattering.lowering.machine
+        return machine.among_streams // sum(dtype.bytes for dtype in self.scattering.held)
 
     def pays(self, host: Builder) -> Atom:
         """Whether rows are long enough to be looked up in every tile."""
@@ -310,7 +305,7 @@ class _Tile:
         """The steps lo to hi of a row; `tested` where some may lie outside the tile."""
         with in_lanes(b, 1) as region:
             mid = region.add(lo, region.round_down(region.sub(hi, lo), UNROLL))
-            self._steps_written(region, row, lo, mid, UNROLLED, tested=tested)
+            self._steps_written(region, row, lo, mid, ADDING, tested=tested)
             self._steps_written(region, row, mid, hi, 1, tested=tested)
 
     def _steps_written(
@@ -394,7 +389,7 @@ class _Row:
 def _moderate(b: Builder, at: Atom, stride: Atom, size: Atom) -> Atom:
     """Whether a row moves at all, and no index of it can overflow."""
     moves = b.apply("ne", stride, index(0))
-    for value, bound in ((at, FAR), (stride, LONG_STEP), (size, LONG_STEP)):
+    for value, bound in ((at, LONGEST), (stride, LONG_STEP), (size, LONG_STEP)):
         moves = b.apply("and", moves, b.apply("lt", value, index(bound)))
         moves = b.apply("and", moves, b.apply("gt", value, index(-bound)))
     return moves

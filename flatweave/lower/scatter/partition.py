@@ -27,10 +27,9 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Own
 from flatweave.lower.kernel_builder import KernelBuilder, agrees_without_nan, any_nan
-from flatweave.lower.machine import WIDEST
+from flatweave.lower.machine import ADDING, CACHE_LINE, WIDEST
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
-    UNROLLED,
     Division,
     Scattering,
     Source,
@@ -39,7 +38,7 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.sweep.writer import LINE, KernelWriter
+from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -173,7 +172,7 @@ class _Distribute:
         source = Source(scattering, writer, index(0), writer.kernel.capture(scattering.extent))
         stage = Stage.of(b, scattering, partition.block, u32)
         count, _ = stage.fill(b, source, lo, hi, ())
-        counts = b.emit(Shared(u32, UNROLLED * MOST_TILES))[0]
+        counts = b.emit(Shared(u32, ADDING * MOST_TILES))[0]
         self._count(b, stage, counts, count)
         self._begin(b, counts)
         self._lay_down(b, stage, counts, count)
@@ -181,7 +180,7 @@ class _Distribute:
     def _count(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
         """Elements of each tile, in several counters: so the next element seldom waits for one."""
         with b.loop(index(0), self.tiles, hint="t") as (clear, t):
-            for k in range(UNROLLED):
+            for k in range(ADDING):
                 clear.emit(Store(counts, clear.add(t, index(k * MOST_TILES)), ZERO))
 
         def add(c: Builder, k: Atom, turn: int) -> None:
@@ -196,7 +195,7 @@ class _Distribute:
         """Where the elements of each tile begin; counts go on from there."""
         each, t, (start,) = b.iteration("t", [ZERO])
         of_tile: Atom = start
-        for k in range(UNROLLED):
+        for k in range(ADDING):
             at = each.add(t, index(k * MOST_TILES))
             of_tile = each.add(of_tile, each.emit(Load(counts, at))[0])
         each.emit(Store(counts, t, start))
@@ -224,9 +223,9 @@ class _Distribute:
 
     def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
         """The block's elements to scratch memory: whole lines around the caches, then the rest."""
-        whole = b.round_down(count, index(LINE))
+        whole = b.round_down(count, index(CACHE_LINE))
         nans: list[Atom] = []
-        for lanes, lo, hi in ((LINE, index(0), whole), (1, whole, count)):
+        for lanes, lo, hi in ((CACHE_LINE, index(0), whole), (1, whole, count)):
             nans += self._leave_part(b, laid, lanes, lo, hi)
         if nans:
             at = b.add(b.add(self.row, self.tiles), index(1))
@@ -272,7 +271,7 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
         for at in (from_, of_block.add(from_, index(1)))
     )
 
-    def write_all(c: Builder, combine: Combine | None, turns: int = UNROLLED) -> None:
+    def write_all(c: Builder, combine: Combine | None, turns: int = ADDING) -> None:
         def write(c: Builder, k: Atom, turn: int) -> None:
             inside, *values = (c.emit(Load(buffer, k))[0] for buffer in scratch)
             scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values, combine)

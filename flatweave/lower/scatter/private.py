@@ -22,10 +22,9 @@ from flatweave.kernel_ir.host import Role, free
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.context import Own
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import Machine, room
+from flatweave.lower.machine import ADDING, Machine, room
 from flatweave.lower.scatter.owner import visit_share
 from flatweave.lower.scatter.scattering import (
-    UNROLLED,
     Division,
     Scattering,
     Source,
@@ -107,7 +106,7 @@ class Private(Division):
         self.exact = is_exact(scattering.sink.fn) or not deterministic
         self.commutes = is_commutative(scattering.sink.fn)
         floats = any(dtype.is_float for dtype in self.dtypes)
-        self.most_turns = UNROLLED if floats else INTEGER_TURNS
+        self.most_turns = ADDING if floats else INTEGER_TURNS
         machine = scattering.lowering.machine
         two_lines = 2 * machine.line_bytes  # some CPUs fetch two together
         self.line = two_lines // min(dtype.bytes for dtype in self.dtypes)
@@ -208,7 +207,7 @@ class _OwnCopy:
         several = b.apply("gt", self.turns, index(1))
         copied = b.apply("select", several, stride, index(0))
         copies = self.private.most_turns
-        self.bases = [b.add(self.base, b.mul(copied, index(k % copies))) for k in range(UNROLLED)]
+        self.bases = [b.add(self.base, b.mul(copied, index(k % copies))) for k in range(ADDING)]
         self._clear(b)
         source = Source(scattering, self.writer, index(0), extent)
         visit_share(b, source, block, self.blocks, self._write)

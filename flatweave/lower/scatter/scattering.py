@@ -22,7 +22,7 @@ from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, StoreCompact
 from flatweave.lower.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel_builder import KernelBuilder, called_for_nan
-from flatweave.lower.machine import WIDEST, Machine
+from flatweave.lower.machine import ADDING, WIDEST, Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When, combining
@@ -36,9 +36,6 @@ from flatweave.ops import Sweep
 from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Const, Let, Var, scalar_type, types_of
-
-UNROLLED = 4
-"""Iterations that the body of an unrolled loop over single elements has."""
 
 
 class Scattering:
@@ -257,7 +254,7 @@ class Source:
 
 def one_by_one(
     b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom, int], None],
-    unrolled: int = UNROLLED,
+    unrolled: int = ADDING,
 ) -> None:  # fmt: skip
     """Calls act for lo, lo + 1, .. below hi, unrolled, with the iteration in the unrolled body."""
     whole = b.round_down(b.sub(hi, lo), index(unrolled))

@@ -12,8 +12,8 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.lower.machine import (
     FILLED_ROW,
+    FULL_REGISTERS,
     LONG_ROW,
-    PERMUTING,
     ROW_AT_ONCE,
     ROW_OF_READS,
     Machine,
@@ -113,7 +113,7 @@ def _runs(
     if reads:
         long = [_along(version, Along.ROW, f"{version.name}-rows", LONG_ROW) for version in stores]
         return *long, fill, positions
-    if machine.vector_bytes < PERMUTING:
+    if machine.vector_bytes < FULL_REGISTERS:
         return (_along(plain, Along.FILL, "fill"),)
     around = [_along(version, Along.POSITIONS, mean=FILLED_ROW) for version in stores]
     return *around, fill, positions

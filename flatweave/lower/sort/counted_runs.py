@@ -23,6 +23,7 @@ from flatweave.lower.sort.digits import DigitPass, Runs, ceil_div
 from flatweave.lower.sweep.chains import scan_block_partials
 from flatweave.lower.traverse.steps import Position, State, warp_index
 from flatweave.lower.traverse.traversal import flat
+from flatweave.passes.cost import READ
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import Atom, Const, Let, Var
 
@@ -86,19 +87,10 @@ class CountedRuns:
 
 
 CHUNK = 512
-UNROLLED = 2
-AT_ONCE = 2
-"""What a key may cost to be computed where its element is read: one by one, not on all lanes."""
 RUNS_OF_A_THREAD = 4
-LEAST_ELEMENTS = 1 << 14
-"""Elements that make a run worth its tables."""
-LONGEST = 1 << 31
-"""Elements of a run, or a few more, so that they can be counted in 32 bits."""
 MANY = 1 << 18
 """Elements of a run from which on wide digits, each of them rare, still fill their lines."""
 FEW_BITS, MANY_BITS = 10, 11
-LINES = 1 << 19
-"""Bytes up to which the lines of all digits stay in second-level cache."""
 ONE = Const(1, u32)
 
 OnElement = Callable[[Builder, Atom, Atom, int], None]
@@ -113,12 +105,13 @@ class BlockRuns:
         self.total = total
         self.dtypes = dtypes
         most = host.mul(host.emit(Threads())[0], index(RUNS_OF_A_THREAD))
-        most = host.apply("maximum", most, host.apply("floordiv", total, index(LONGEST)))
-        wanted = host.apply("minimum", host.apply("floordiv", total, index(LEAST_ELEMENTS)), most)
+        most = host.apply("maximum", most, host.apply("floordiv", total, index(1 << u32.bits - 1)))
+        least = index(lowering.machine.block_of_reads)
+        wanted = host.apply("minimum", host.apply("floordiv", total, least), most)
         self.count = self.blocks = host.apply("maximum", wanted, index(1))
         self.size = ceil_div(host, total, self.count)
-        element = sum(dtype.bytes for dtype in dtypes)
-        self.widest = min(MANY_BITS, (LINES // (LINE * element)).bit_length() - 1)
+        element, lines = sum(dtype.bytes for dtype in dtypes), lowering.machine.among_streams
+        self.widest = min(MANY_BITS, (lines // (LINE * element)).bit_length() - 1)
         is_long = host.apply("ge", self.size, index(MANY))
         few = index(min(FEW_BITS, self.widest))
         self.most_bits = host.apply("select", is_long, index(self.widest), few)
@@ -146,7 +139,7 @@ class BlockRuns:
             known = c.emit(Load(tally, place))[0]
             c.emit(Store(tally, place, c.add(known, ONE)))
 
-        self._each(digits, kernel, block, one, UNROLLED)
+        self._each(digits, kernel, block, one, 2)
         target = kernel.buffer(counts)
 
         with b.loop(index(0), count, hint="k") as (c, digit):
@@ -183,7 +176,7 @@ class BlockRuns:
         size, total = kernel.capture(self.size), kernel.capture(self.total)
         lo = b.mul(block, size)
         hi = b.apply("minimum", b.add(lo, size), total)
-        if digits.cost <= AT_ONCE:
+        if digits.cost <= READ:  # one by one, not on all lanes
 
             def directly(c: Builder, at: Atom) -> Atom:
                 return c.cast(digits.digit(c, kernel, at), i64)
@@ -251,8 +244,6 @@ def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
 
 
 BITS = 4
-LEAST_EACH = 16
-"""Elements of a lane's run at least."""
 MOST_RUNS = 1 << 14
 """Runs up to which the scan of their counts, by one warp, is short."""
 ZERO = Const(0, u32)
@@ -273,7 +264,7 @@ class LaneRuns:
         self.threads = self.lanes * lowering.machine.warps
         self.most_bits: Atom = index(BITS)
         least = host.apply("floordiv", host.add(total, index(MOST_RUNS - 1)), index(MOST_RUNS))
-        self.size = host.apply("maximum", least, index(LEAST_EACH))
+        self.size = host.apply("maximum", least, index(1 << BITS))  # as many as it counts digits
         block = host.mul(self.size, index(self.threads))
         ahead = host.sub(block, index(1))
         self.blocks = host.apply("floordiv", host.add(total, ahead), block)

@@ -31,7 +31,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Declared, Own
 from flatweave.lower.kernel_builder import KernelBuilder, spread
-from flatweave.lower.machine import CACHE_LINE
+from flatweave.lower.machine import CACHE_LINE, WIDEST
 from flatweave.lower.sort.digits import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.operators import comes_before
@@ -39,9 +39,8 @@ from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var, constant
 
 LEAST = 1 << 10
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
-SAMPLE = 64
-SHARED = 11
-"""Bits that two of SAMPLE random keys share: there are 2^11 pairs of them."""
+SHARED = (WIDEST * WIDEST // 2 - 1).bit_length()
+"""Bits that two of WIDEST random keys share: there are 2^11 pairs of them."""
 SPARE = 3
 """Bits beyond those that number the elements: one of 16 stands before a smaller one, then."""
 STEPS = 4
@@ -94,8 +93,8 @@ class Mend:
         numbers' first bits, the `rest` of them is left out."""
         b = kernel.body
         dtype = keyed.bits.dtype
-        words, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
-        with in_lanes(b, SAMPLE) as region:
+        words, total = b.emit(Shared(dtype, WIDEST))[0], kernel.capture(self.total)
+        with in_lanes(b, WIDEST) as region:
             lane = region.emit(Lane(index(0)))[0]
             anywhere = spread(region, region.cast(lane, u64))
             at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
@@ -109,9 +108,9 @@ class Mend:
         same = inside.cast(inside.apply("clz", other), i64)
         differs = inside.apply("ne", other, constant(0, dtype))
         longer = inside.apply("maximum", most, inside.apply("select", differs, same, index(0)))
-        found = inside.close_loop(index(0), index(SAMPLE), [index(0)], [longer])
+        found = inside.close_loop(index(0), index(WIDEST), [index(0)], [longer])
         (longest,) = b.emit(
-            Lanes(SAMPLE, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
+            Lanes(WIDEST, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
         )
         b.emit(Store(cell, index(0), longest))
 

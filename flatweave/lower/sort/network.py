@@ -60,7 +60,7 @@ class Words:
         if undo is not None:
             return Words(fn, undo, (tuple(bits),))
         words: list[list[int]] = [[]]
-        for size in (*bits, PLACE):
+        for size in (*bits, u32.bits):
             if sum(words[-1]) + size > i64.bits:
                 words.append([])
             words[-1].append(size)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from flatweave.array_ir.syntax import PARTS
-from flatweave.base.dtypes import i32, i64
+from flatweave.base.dtypes import i32, i64, u32
 from flatweave.base.plan import CHECK_ERROR
 from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.host import Fail, Retain, Role, free
@@ -15,8 +15,8 @@ from flatweave.kernel_ir.warp_ops import LoadTile
 from flatweave.lower.context import Lowering
 from flatweave.lower.element_functions import Elements
 from flatweave.lower.kernel_builder import HostArray, KernelBuilder, place_blocks, write_positions
-from flatweave.lower.machine import Machine
-from flatweave.lower.sort.network import PLACE, Network, Words
+from flatweave.lower.machine import FULL_REGISTERS, Machine
+from flatweave.lower.sort.network import Network, Words
 from flatweave.lower.traverse.steps import Position, count_lanes, while_active
 from flatweave.ops import RadixSort, SortRow, SortRows
 from flatweave.ops.writes import SHORT, SHORT_ALONE, longest_in_lanes
@@ -35,13 +35,9 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var, array_type, constant,
 # same way. See docs/decisions/sorts.md.
 
 
-NARROWEST = 2
-"""Registers of the smallest network, each of which is compared with another."""
 FEW_REGISTERS = 512
 """Registers up to which a network is faster than passes over digits, where there is a minimum of
 words: other words are compared and chosen."""
-WIDE = 64
-"""Bytes of registers for which there is a minimum of words of 64 bits, too."""
 TOO_LONG = PARTS.join([
     "one thread cannot sort a row of {0} elements.",
     'Sort all rows at once: with fw.schedule(version="flat").',
@@ -83,14 +79,15 @@ def few_elements(machine: Machine, fn: Lambda) -> int:
     """Up to how many elements a network sorts faster than passes over the digits of `fn`."""
     words = Words.of(fn)
     widest = max(dtype.bytes for dtype in words.dtypes)
-    has_minimum = len(words.dtypes) == 1 and (widest < i64.bytes or machine.vector_bytes >= WIDE)
+    compares = widest < i64.bytes or machine.vector_bytes >= FULL_REGISTERS
+    has_minimum = len(words.dtypes) == 1 and compares
     steps = 1 if has_minimum else max(2, len(words.dtypes))
     return FEW_REGISTERS // steps * width_of(machine, words)
 
 
 def _check_places(lowering: Lowering, total: Atom) -> None:
     """Places of elements must fit the words."""
-    has_place = lowering.host.apply("lt", total, index(1 << PLACE))
+    has_place = lowering.host.apply("lt", total, index(1 << u32.bits))
     site = lowering.site("argument", TOO_LONG, 1)
     failed = lowering.host.apply("not", has_place)
     lowering.host.emit(Fail(failed, CHECK_ERROR, site, total, index(0)))
@@ -108,7 +105,8 @@ class RowSort:
         self.width = width = width_of(lowering.machine, words)
         host = lowering.host
         count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
-        behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
+        pairs = host.apply("maximum", count, index(2))  # each is compared with another
+        behind = host.sub(pairs, index(1))
         log = host.sub(index(64), host.apply("clz", behind))
         room = host.mul(host.apply("shl", index(1), log), index(width))
         self.sizes = (total, room, log)

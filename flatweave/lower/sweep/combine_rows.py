@@ -28,6 +28,7 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
 from flatweave.kernel_ir.warp_ops import Ballot, ReduceLanes, ShiftLanes
 from flatweave.lower.element_functions import rows_of
 from flatweave.lower.kernel_builder import HostArray
+from flatweave.lower.machine import ADDING
 from flatweave.lower.schedule.division import along_rows, flag_folds
 from flatweave.lower.schedule.steps import Along
 from flatweave.lower.sweep import row_elements, segment_rows
@@ -254,7 +255,7 @@ class _Folder:
         """A row for each lane, inside of lanes; those below `last` are stored. Threads load the
         values of several iterations before they combine them."""
         of_row, at = row_lookup.RowOf(row, start), b.apply("maximum", start, self.lo)
-        at_once = row_elements.CHAINS if self.writer.version.rows.along is Along.GROUPS else 1
+        at_once = ADDING if self.writer.version.rows.along is Along.GROUPS else 1
         inner, turn, known = b.iteration("t", self.neutral)
         found = [
             self._value(inner, of_row, at, inner.add(turn, index(k)), length)
@@ -293,7 +294,7 @@ class _Folder:
             body = region.close([], [self._longest(region, length)])
             (longest,) = group.emit(Lanes(self.width, body))
             few = group.apply("le", elements, index(self.width * self.width))
-            short = group.apply("le", longest, index(self.width * row_elements.CHAINS))
+            short = group.apply("le", longest, index(self.width * ADDING))
             with group.branches(group.apply("and", few, short)) as (each, along):
                 with in_lanes(each, self.width) as region:
                     self._group(region, *self._lengths(region, base, last), longest, last)

@@ -12,13 +12,13 @@ from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import WIDEST
+from flatweave.lower.machine import CACHE_LINE, WIDEST
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
 from flatweave.lower.schedule.steps import Memory
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans import Aggregates, Prefixes, ScannedBody
 from flatweave.lower.sweep.scans_in_registers import KeptScans
-from flatweave.lower.sweep.writer import LINE, KernelWriter, LoweredSink, Share, SinkStep
+from flatweave.lower.sweep.writer import KernelWriter, LoweredSink, Share, SinkStep
 from flatweave.lower.traverse.blocked_argmax import InStretches, Stretches, stretches_of
 from flatweave.lower.traverse.steps import (
     Position,
@@ -85,7 +85,8 @@ class WithHeadFlags:
 
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""
-        with in_lanes(b, LINE) as region, region.loop(index(0), index(CHUNK), LINE) as (loop, g):
+        end, step = index(CHUNK), CACHE_LINE
+        with in_lanes(b, step) as region, region.loop(index(0), end, step) as (loop, g):
             loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
 
 
@@ -372,10 +373,11 @@ class SingleEvaluation:
         assert scan.compact is not None
         k = scan.compact
         stop = b.add(start, count)
-        first = b.apply("and", start, index(-LINE))
-        with b.loop(first, stop, LINE, hint="p") as (loop, line):
+        first = b.apply("and", start, index(-CACHE_LINE))
+        with b.loop(first, stop, CACHE_LINE, hint="p") as (loop, line):
             after = loop.apply("ge", line, start)
-            whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
+            ends = loop.apply("le", loop.add(line, index(CACHE_LINE)), stop)
+            whole = loop.apply("and", after, ends)
             with loop.branches(whole) as (inside, edge):
                 self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
                 self._line(edge, k, line, start, stop, whole=False, streaming=False)
@@ -384,7 +386,7 @@ class SingleEvaluation:
         self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
         streaming: bool,
     ) -> None:  # fmt: skip
-        with in_lanes(b, LINE) as region:
+        with in_lanes(b, CACHE_LINE) as region:
             place = region.emit(Lane(line))[0]
             mine = None
             if not whole:

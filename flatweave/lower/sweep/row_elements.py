@@ -30,6 +30,7 @@ from math import log2
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, ReduceLanes, ReduceRows
+from flatweave.lower.machine import ADDING
 from flatweave.lower.schedule.division import FlagFold, folds_at_once, gathers_along_rows
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
@@ -48,9 +49,6 @@ two registers, and one where lanes gather what they read, which idle ones do in 
 greatest of 2^21 f64 and their indices, 4, 8 and 16 lanes: rows of 4 4.7, 6.6, 11, of 1,000 0.9,
 1.7, 2.3. A sparse matrix of 2^21 f64 times a vector of 300,000, 4 and 8 lanes: rows of 4 9.2, 13.7,
 of 8 6.3, 8.2, of 40 4.0, 5.0; of f32 and 10^6, 8 and 16 lanes: of 8 8.7, 20, of 1,000 3.6, 6.1."""
-CHAINS = 4
-"""Independent steps of a long row: as many as the cycles that an addition takes; and loads under
-way at a time."""
 
 
 class RowElements:
@@ -87,7 +85,7 @@ class RowElements:
     def steps(self) -> list[int]:
         """The numbers of steps in which a group of rows may be read: the least that the longest row
         needs, or the most for the last part of each. Their lanes are the bits of a word."""
-        most = min(CHAINS, u64.bits // self.width)
+        most = min(ADDING, u64.bits // self.width)
         return [1 << k for k in range(most.bit_length())]
 
     @property
@@ -115,7 +113,7 @@ class RowElements:
 
     def _in_chains(self, b: Builder, row: RowOf, lo: Atom, hi: Atom) -> tuple[State, Atom]:
         """Whole steps of as many registers as do not wait for each other; and where they end."""
-        step, states = index(CHAINS * self.width), self.neutral * CHAINS
+        step, states = index(ADDING * self.width), self.neutral * ADDING
         end = b.add(lo, b.round_down(b.sub(hi, lo), step))
         loop, i, known = b.iteration("i", states)
         out: list[Atom] = []

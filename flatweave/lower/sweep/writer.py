@@ -54,11 +54,6 @@ from flatweave.terms.traverse import needed_for
 if TYPE_CHECKING:
     from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 
-
-LINE = 64
-"""Elements of a line: whole cache lines whatever the dtype."""
-
-
 def call_operator(
     lowering: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
 ) -> tuple[Atom, ...]:

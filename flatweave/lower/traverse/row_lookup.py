@@ -18,13 +18,13 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Call, Lane, Load
 from flatweave.kernel_ir.warp_ops import InSet, SelectZero
+from flatweave.lower.machine import ROW_LANES
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var, constant
 
 State = tuple[Atom, ...]
 ONE_BIT = constant(1, u64)
 NO_BITS = constant(0, u64)
-ENDS = 32
 
 
 @record
@@ -146,7 +146,7 @@ class Rows:
         row, start = state
         after, mask, ends = self._ends_in(b, base, last, row)
         passed = b.sub(after, row)
-        few = b.apply("le", passed, index(ENDS))
+        few = b.apply("le", passed, index(ROW_LANES))
 
         def by_search(c: Builder) -> State:
             found, begin = self._search(c, flat, row, start, passed)
