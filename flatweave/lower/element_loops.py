@@ -239,8 +239,6 @@ class Calls(Protocol):
         ...
 
 
-LONG = 2
-"""The fewest chunks of a fold that runs in chunks."""
 STEPS = 4
 """Steps of a chunk: of a row of 1,000 elements, an eighth is searched again. Steps after which a
 fold asks whether it is decided: where nothing decides it, it takes up to 1.3 times as long.
@@ -368,7 +366,7 @@ def _by_stretches(
     def values(c: Builder, base: Atom, width: int) -> Sequence[Atom]:
         return calls.call_separately(c, op.body, [c.emit(Lane(base))[0]])
 
-    is_long = b.apply("and", b.apply("ge", extent, index(LONG * stretches.length)),
+    is_long = b.apply("and", b.apply("ge", extent, index(2 * stretches.length)),
                       b.apply("le", extent, index(MOST)))  # fmt: skip
 
     def bounds(c: Builder) -> tuple[Atom, ...]:

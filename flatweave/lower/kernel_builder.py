@@ -375,10 +375,7 @@ def any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
 # -- Multiples of the golden ratio spread adjacent numbers over all of a word ----------------------
 
 
-GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: multiples of adjacent numbers are distant and evenly spread."""
-
-
 def spread(b: Builder, number: Atom) -> Atom:
-    """A u64 times the golden ratio; its upper bits are a hash (Knuth, volume 3, section 6.4)."""
-    return b.mul(number, Const(GOLDEN, u64))
+    """A u64 times 2^64 over the golden ratio; its upper bits are a hash (Knuth, volume 3, section
+    6.4): multiples of adjacent numbers are distant and evenly spread."""
+    return b.mul(number, Const(0x9E3779B97F4A7C15, u64))

@@ -5,11 +5,11 @@ import ast
 from tests.shape.tree import PACKAGE
 
 FOLDERS = ("access", "passes", "lower")
-MOST = 135
+MOST = 102
 """It was 205 while each pass had its sizes. A new number replaces another one."""
 COSTS = ("passes/cost.py", "lower/machine.py")
 """What a machine is, and what work costs on it."""
-MOST_OUTSIDE = 81
+MOST_OUTSIDE = 47
 """Numbers of all other modules."""
 
 

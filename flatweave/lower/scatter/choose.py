@@ -45,6 +45,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from flatweave.base.dtypes import f32, f64, i64, u64
 from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
@@ -70,16 +72,14 @@ from flatweave.terms.build import FALSE, TRUE, Builder, index
 from flatweave.terms.operators import component_functions
 from flatweave.terms.syntax import Atom, Let, Var
 
-FEW = 1 << 12
-"""So many elements are added to f32: their sum is wrong by 10^-4 at most."""
-
 
 def launch(host: Builder, division: Division) -> None:
     """The launches of a division, which adds to f64 where that pays."""
     s = division.scattering
     many: Atom = FALSE
     if division.writes_destination and widened(s.op) is not None:
-        more = host.apply("gt", s.total, index(FEW))
+        right = (np.finfo(np.float32).nmant + 1) // 2  # bits of a sum of few f32: half of them
+        more = host.apply("gt", s.total, index(1 << right))
         lines = host.mul(s.total, index(s.lowering.machine.line_bytes))
         copied = host.mul(s.extent, index(f32.bytes + f64.bytes))
         many = host.apply("and", more, host.apply("ge", lines, copied))

@@ -17,6 +17,7 @@ fits the second-level cache, and computes only what goes there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 
 from flatweave.access.analyse import Accesses
 from flatweave.base.dtypes import i64, u64
@@ -27,7 +28,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Load
 from flatweave.lower.context import Own
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import ADDING, Machine, room
+from flatweave.lower.machine import ADDING, Machine
 from flatweave.lower.scatter.scattering import (
     Division,
     Scattering,
@@ -64,14 +65,9 @@ Act = Callable[[Builder, Atom, Sequence[Atom], int], None]
 """Writes an element, given its index, its varying values and its iteration in an unrolled body."""
 
 
-def chunk_of(machine: Machine) -> int:
-    """Elements staged at a time: their indices have room in the nearest cache."""
-    return room(machine.first_level) // i64.bytes
-
-
 def visit_staged(b: Builder, source: Source, lo: Atom, hi: Atom, act: Act) -> None:
     """The elements lo to hi that `source` lets through, chunk after chunk."""
-    size = chunk_of(source.scattering.lowering.machine)
+    size = source.scattering.lowering.machine.staged
     stage = Stage.of(b, source.scattering, size)
     chunks, at, state = b.iteration("c", source.carries)
     stop = chunks.apply("minimum", chunks.add(at, index(size)), hi)
@@ -205,7 +201,6 @@ class Owner(Division):
 
 VISIT = 8
 """What finding a row's steps in a tile costs, in elements written."""
-LONG_STEP = 1 << 30
 UNROLL = index(ADDING)
 UNEVEN = "rows do not write in even steps"
 
@@ -389,7 +384,8 @@ class _Row:
 def _moderate(b: Builder, at: Atom, stride: Atom, size: Atom) -> Atom:
     """Whether a row moves at all, and no index of it can overflow."""
     moves = b.apply("ne", stride, index(0))
-    for value, bound in ((at, LONGEST), (stride, LONG_STEP), (size, LONG_STEP)):
+    half = isqrt(LONGEST)
+    for value, bound in ((at, LONGEST), (stride, half), (size, half)):
         moves = b.apply("and", moves, b.apply("lt", value, index(bound)))
         moves = b.apply("and", moves, b.apply("gt", value, index(-bound)))
     return moves

@@ -43,7 +43,7 @@ from flatweave.passes.cost import STORING
 from flatweave.terms.build import FALSE, TRUE, Builder, index, lambda_of
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-MOST_TILES, LEAST_TILES = 4096, 32
+MOST_TILES = 4096
 ZERO, ONE = Const(0, u32), Const(1, u32)
 
 
@@ -143,7 +143,8 @@ class Partition(Division):
             part = host.apply("shr", last, index(tiles.bit_length() - 1))
             return host.sub(index(64), host.apply("clz", part))
 
-        bits = host.apply("minimum", bits_for(LEAST_TILES), index(self.tile_bits))
+        wanted = self.scattering.lowering.machine.blocks_wanted
+        bits = host.apply("minimum", bits_for(wanted), index(self.tile_bits))
         return host.apply("maximum", bits, bits_for(MOST_TILES))
 
 

@@ -43,8 +43,8 @@ from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
-LEAST_COPIES, FIXED_COPIES = 2, 16
-"""The fewest and the most copies, for any number of threads, if the grouping shows in the bits."""
+FIXED_COPIES = 16
+"""The most copies, for any number of threads, if the grouping shows in the bits; two at least."""
 SHARE = 16
 """Elements for each index of a copy beyond the minimum of two copies, which serve two threads:
 clearing and combining all copies then costs little relative to the elements. On a Xeon under other
@@ -134,7 +134,7 @@ class Private(Division):
         if not self.exact:
             each = host.mul(self._some(host), index(SHARE))
             most = host.apply("minimum", host.apply("floordiv", total, each), index(FIXED_COPIES))
-            bits = host.apply("clz", host.apply("maximum", most, index(LEAST_COPIES)))
+            bits = host.apply("clz", host.apply("maximum", most, index(2)))
             return host.apply("shl", index(1), host.sub(index(63), bits))
         places = index(self.scattering.lowering.machine.scratch_bytes // bytes_of(self.dtypes))
         most = host.apply("floordiv", places, self._some(host))

@@ -86,7 +86,6 @@ class CountedRuns:
 # had for a shift and a mask need no chunks.
 
 
-CHUNK = 512
 RUNS_OF_A_THREAD = 4
 MANY = 1 << 18
 """Elements of a run from which on wide digits, each of them rare, still fill their lines."""
@@ -182,9 +181,10 @@ class BlockRuns:
                 return c.cast(digits.digit(c, kernel, at), i64)
 
             return _in_turns(b, lo, hi, directly, one, turns)
-        staged = b.emit(Shared(u16, CHUNK))[0]
-        with b.loop(lo, hi, CHUNK, hint="c") as (inside, start):
-            stop = inside.apply("minimum", inside.add(start, index(CHUNK)), hi)
+        chunk = self.lowering.machine.staged
+        staged = b.emit(Shared(u16, chunk))[0]
+        with b.loop(lo, hi, chunk, hint="c") as (inside, start):
+            stop = inside.apply("minimum", inside.add(start, index(chunk)), hi)
             self._stage(inside, digits, kernel, staged, start, stop)
 
             def loaded(c: Builder, at: Atom) -> Atom:

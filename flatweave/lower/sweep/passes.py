@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 # elements begin a row, but not which row that is. A flag is a store for each row; the flags are
 # read from the first-level cache, contiguously, as flags of a user would be.
 
-CHUNK = 4096
-"""Positions whose flags are marked at once."""
 
 @record
 class WithHeadFlags:
@@ -56,12 +54,14 @@ class WithHeadFlags:
     walk: Traversal
     rows: Rows
     flags: Var
+    chunk: int
+    """Positions whose flags are marked at once."""
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators are first in the state."""
         (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
         chunks, at, (row, *params) = b.iteration("c", (before, *state))
-        stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
+        stop = chunks.apply("minimum", chunks.add(at, index(self.chunk)), hi)
         after = self._mark(chunks, at, stop, row)
 
         def marked(c: Builder, position: Position, known: State) -> State:
@@ -69,7 +69,7 @@ class WithHeadFlags:
             return step(c, replace(position, is_head=is_head), known)
 
         out = self.walk.block(chunks, at, stop, tuple(params), marked)
-        return chunks.close_loop(lo, hi, (before, *state), [after, *out], CHUNK)[1:]
+        return chunks.close_loop(lo, hi, (before, *state), [after, *out], self.chunk)[1:]
 
     def _mark(self, b: Builder, at: Atom, stop: Atom, row: Atom) -> Atom:
         """Mark a chunk, going on from the row of the element before it; its last element's row."""
@@ -85,7 +85,7 @@ class WithHeadFlags:
 
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""
-        end, step = index(CHUNK), CACHE_LINE
+        end, step = index(self.chunk), CACHE_LINE
         with in_lanes(b, step) as region, region.loop(index(0), end, step) as (loop, g):
             loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
 
@@ -97,7 +97,9 @@ def along_head_flags(
     if found is None:
         return walk
     plain = walk if found.needs_rows else walk.without_rows()
-    return WithHeadFlags(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])
+    chunk = walk.space.machine.staged
+    flags = b.emit(Shared(bool_, chunk))[0]
+    return WithHeadFlags(plain, rows_of(kernel, found.located), flags, chunk)
 
 
 # -- The last pass over a block: evaluate its elements, continue from prefixes, feed the sinks -----

@@ -30,7 +30,7 @@ from math import log2
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.kernel_ir.warp_ops import Ballot, InSet, ReduceLanes, ReduceRows
-from flatweave.lower.machine import ADDING
+from flatweave.lower.machine import ADDING, NARROWEST
 from flatweave.lower.schedule.division import FlagFold, folds_at_once, gathers_along_rows
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_lookup import ONE_BIT, RowOf
@@ -42,7 +42,7 @@ from flatweave.terms.operators import begun
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant, scalar_type
 from flatweave.terms.traverse import needed_for
 
-WIDTHS = 4, 16
+WIDTHS = NARROWEST, 16
 """The least and the greatest number of lanes of a step where they are not threads: fewer would wait
 for each other, more would idle at the end of a row. Within these limits, values of the lanes fill
 two registers, and one where lanes gather what they read, which idle ones do in vain. With AVX2, ms:

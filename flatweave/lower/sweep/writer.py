@@ -54,6 +54,7 @@ from flatweave.terms.traverse import needed_for
 if TYPE_CHECKING:
     from flatweave.lower.sweep.chains import Chain, KnownPrefixes, OnlyBlock, WordChain
 
+
 def call_operator(
     lowering: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
 ) -> tuple[Atom, ...]:

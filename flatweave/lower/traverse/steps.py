@@ -9,7 +9,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store, Sync, WarpIndex
 from flatweave.kernel_ir.warp_ops import CountLanes, LoadTile
-from flatweave.lower.machine import Machine
+from flatweave.lower.machine import NARROWEST, Machine
 from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Var
 
@@ -169,12 +169,6 @@ def warp_share(
 # lanes from the end of its share on have no element
 
 
-SHORTEST = 4
-"""Lanes of the shortest step that is worth a separate loop. With such steps where there are few
-elements, and without separate ends, trees of 2 to 200 steps of options took 30 ms instead of 41
-(2 cores of a Zen 5, f64 in steps of 8)."""
-
-
 class Steps(Protocol):
     """The regions of a span, and the lanes of a step."""
 
@@ -208,7 +202,7 @@ class WholeSteps:
     """Whole steps on all lanes, then the rest one by one."""
 
     def short(self, width: int) -> int:
-        return width // 4 if width // 4 >= SHORTEST else 0
+        return width // 4 if width // 4 >= NARROWEST else 0
 
     def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
         return lo, hi, hi
@@ -246,7 +240,7 @@ class ShorterSteps(WholeSteps):
         self, b: Builder, lo: Atom, hi: Atom, width: int
     ) -> list[tuple[int, Atom, Atom, Atom]]:
         found = []
-        for lanes in dict.fromkeys((width, min(width, SHORTEST))):
+        for lanes in dict.fromkeys((width, min(width, NARROWEST))):
             whole, *_ = super().regions(b, lo, hi, lanes)
             found.append(whole)
             lo = whole[2]
