@@ -117,6 +117,17 @@ class Values:
         return self._atoms.get(sum_)
 
 
+def scalar_values(definition: Callable[[Var], Op | None]) -> Values:
+    """The values of scalar functions. All else is a variable: memory changes, and an op may bind
+    several."""
+
+    def scalar(var: Var) -> Op | None:
+        op = definition(var)
+        return op if isinstance(op, Apply | Cast) else None
+
+    return Values(scalar)
+
+
 def kernel_values(body: Lambda) -> Values:
     """The values of a kernel's body, whose loads are variables: memory changes."""
     scalar = (let for let in walk_lets(body) if isinstance(let.op, Apply | Cast))

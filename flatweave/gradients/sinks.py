@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.access import variables_in
-from flatweave.access.analyse import Values, write_sum
+from flatweave.access.analyse import scalar_values, write_sum
 from flatweave.base.records import record, replace
 from flatweave.gradients.values import (
     dtype_of,
@@ -253,7 +253,7 @@ def _along(b: Builder, dim: Atom, places: Mapping[Atom, int]) -> Along | None:
     """An index that is a parameter of the body and an offset from around it."""
     if dim in places or dim not in b.own:
         return None
-    value = Values(b.own.get).of(dim)
+    value = scalar_values(b.own.get).of(dim)
     axes = [(i, n) for i, n in value.terms.items() if isinstance(i, Var) and i in places]
     if len(axes) != 1:
         return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from flatweave.access import analyse
+from flatweave.access.analyse import scalar_values
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, f32, f64, i64, u64
 from flatweave.base.errors import CompilerBug
@@ -222,7 +222,7 @@ def shift_of(host: Builder, atom: Atom) -> tuple[Atom, int]:
     """A host value, where it is a sum of an index and a constant: these; else itself and 0."""
     if atom.type is not i64:
         return atom, 0
-    known = analyse.Values(host.definition)
+    known = scalar_values(host.definition)
     value = known.of(atom)
     base = known.atom(Sum(value.terms)) if value.more else None
     return (atom, 0) if base is None else (base, value.more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flatweave.access import print_value
-from flatweave.access.analyse import Values
+from flatweave.access.analyse import scalar_values
 from flatweave.array_ir.interp import Extents, bytes_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.plan import LIBRARIES, SEQUENTIAL
@@ -30,7 +30,7 @@ from flatweave.ops import (
 )
 from flatweave.passes.cost import READ, STORING, cost_of_body
 from flatweave.passes.rewrite import is_ordered
-from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import (
     atoms_in,
@@ -149,7 +149,7 @@ def _rename(written: list[Stored], dest: Atom, var: Var, is_result: bool) -> Non
 def _type_text(var: Var, made: Makers) -> str:
     """An array's type, with extents in terms of those that the program is given: f64[n_1 + 2]."""
     assert isinstance(var.type, ArrayType)
-    known = Values({name: op for name, (op, _) in made.items() if isinstance(op, Apply)}.get)
+    known = scalar_values({name: op for name, (op, _) in made.items()}.get)
     extents = ", ".join(print_value(known.of(extent)) for extent in var.type.shape)
     return f"{var.type.dtype}[{extents}]"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, prod
 
 from flatweave.access import arguments_of, most
-from flatweave.access.analyse import Accesses, Values, find_offset
+from flatweave.access.analyse import Accesses, find_offset, scalar_values
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.ops import ByRow, Fold, Index, Locate, Sweep
@@ -66,7 +66,7 @@ class _Count:
         self.loops_around: dict[Var, int] = {}
         self.makers: dict[Var, Op] = {}
         self.roots = Roots(self.makers)
-        self.extents = Values(self._maker)
+        self.extents = scalar_values(self._maker)
         self.sweep: Sweep | None = None
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
