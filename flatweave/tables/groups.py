@@ -195,7 +195,7 @@ def _sorted_by(rank: Any, offsets: Any, partial: Any) -> Any:
     return rank if partial is None else fw.where(rank < 0, offsets.shape[0], rank)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def _in_rows(groups: Groups) -> Any:
     """The values of each group: a stable sort by groups moves arrays of single elements, which is
     faster than to read them in order."""
@@ -235,7 +235,7 @@ def _arrays(value: Any) -> list[Any]:
     return [plain(value)]
 
 
-@fw.operation(name="spread")
+@fw.operation(name="spread", any_dtype=True)
 def _spread(x: Any, index: Any, offsets: Any, partial: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(_spread(part, index, offsets, partial) for part in x)
@@ -259,7 +259,7 @@ def _read(x: Any, index: Any, partial: Any) -> Any:
     return x[index] if partial is None else fw.gather(x, index, default=0)
 
 
-@fw.operation(static="chosen", name="agg")
+@fw.operation(static="chosen", name="agg", any_dtype=True)
 def _aggregated(groups: Groups, functions: Any, chosen: tuple[int | None, ...]) -> Any:
     found: dict[str, Any] = {}
     for (name, function), number in zip(functions.items(), chosen, strict=True):

@@ -296,7 +296,7 @@ CLOSED = {  # the sides on which times equal to the ends of a window are searche
 }  # fmt: skip
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def slices(xs: Any, starts: Any, ends: Any) -> Any:
     """Rows `xs[starts[i]:ends[i]]`, which may overlap. Maps over them fuse, and store none of them.
 
@@ -325,7 +325,7 @@ def _cut(array: Any, starts: Any, ends: Any) -> Any:
     return fw.map(lambda start, end: array[start:end], starts, ends)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def rolling(xs: Any, size: Any, min_periods: Any = None) -> Any:
     """The window of the last `size` elements up to each one, cut at the start, as rows.
 
@@ -368,7 +368,7 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
     return _rolling_by(xs, times, width, closed=closed)
 
 
-@fw.operation(static="closed", name="rolling_by")
+@fw.operation(static="closed", name="rolling_by", any_dtype=True)
 def _rolling_by(xs: Any, times: Any, width: Any, closed: str) -> Any:
     array = fw.asarray(xs)
     now, then, span = map(plain, (times, times - width, width))

@@ -352,13 +352,13 @@ def _listed(values: Any, valid: Any) -> Any:
     return values if valid else None
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def dropped(values: Any, valid: Any) -> Any:
     """The values that are there."""
     return fw.map(lambda e: e[0], fw.filter(lambda e: e[1], (values, valid)))
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def one_each(values: Any, valid: Any) -> Any:
     """Rows of one value, or of none."""
     return fw.ragged(dropped(values, valid), lengths=valid.astype(fw.i64))

@@ -231,7 +231,7 @@ def _by_sort(parts: list[Any]) -> Numbered:
 #     segment_sum(x, ids)              reduce_by_index zeros add 0 ids x
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def value_counts(x: Any) -> Any:
     """The different values, ascending, and how often each occurs: (values, counts). All NaN are
     one value, and the last.
@@ -271,7 +271,7 @@ def n_unique(x: Any, axis: int | None = None) -> Any:
     return fw.reshape(fw.map(lambda line: fw.sum(changed(fw.sort(line))), flat), moved.shape[:-1])
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def run_lengths(x: Any) -> Any:
     """Runs of equal elements: (values, lengths). NaN is equal to NaN. Of a Ragged each row.
 

@@ -52,7 +52,7 @@ def on_lines(x: Any, axis: int, function: Callable[[Any], Any], who: str) -> Any
     return tuple(map(back, found)) if isinstance(found, tuple) else back(found)
 
 
-@fw.operation(static="axis largest")
+@fw.operation(static="axis largest", any_dtype=True)
 def top_k(x: Any, k: Any, axis: int = -1, largest: bool = True) -> Any:
     """The k greatest elements along an axis, best first, and their indices: (values, indices).
 

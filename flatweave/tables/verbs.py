@@ -50,7 +50,7 @@ def flatten(rows: Any) -> Any:
     return rows.values
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def unflatten(values: Any, counts: Any) -> Any:
     """Rows of the elements of an array with these counts: `fw.ragged(values, lengths=counts)`.
 
@@ -99,7 +99,7 @@ def _chosen(rows: Any, n: int, replacement: bool, who: str) -> tuple[tuple[Any, 
     return chosen[:-1], fw.where(length >= (1 if replacement else n), count, 0)
 
 
-@fw.operation(static="n replacement")
+@fw.operation(static="n replacement", any_dtype=True)
 def combinations(rows: Any, n: int, replacement: bool = False) -> Any:
     """Every choice of n elements of each row."""
     chosen, counts = _chosen(rows, n, replacement, "combinations")
@@ -133,7 +133,7 @@ def _pairs(a: Any, b: Any, who: str) -> tuple[Any, Any]:
     return places, a.lengths * lengths
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def cartesian(rows: Any, other: Any) -> Any:
     """Every element of a row with every one of the other's row."""
     (left, right), counts = _pairs(rows, other, "cartesian")
@@ -147,7 +147,7 @@ def argcartesian(rows: Any, other: Any) -> Any:
     return cut_alike((local_index(rows).values[left], local_index(other).values[right]), counts)
 
 
-@fw.operation(static="clip")
+@fw.operation(static="clip", any_dtype=True)
 def pad_none(rows: Any, n: Any, clip: bool = False) -> Any:
     """Rows of at least n elements, or of exactly n."""
     least = fw.asarray(n)
@@ -195,7 +195,7 @@ def fill_none(rows: Any, value: Any) -> Any:
     return rows
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def drop_none(rows: Any) -> Any:
     """The rows without elements that are missing."""
     if isinstance(rows.values, fw.Ragged):
@@ -206,13 +206,13 @@ def drop_none(rows: Any) -> Any:
     return made(rows.values.drop_none(), fw.sum(valid, axis=1))
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def firsts(rows: Any) -> Any:
     """The first element of each row."""
     return _known_at(rows.values, rows.offsets[:-1], rows.lengths > 0)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def singletons(rows: Any) -> Any:
     """Each element as a row of one element."""
     if isinstance(rows.values, fw.Ragged):
@@ -223,7 +223,7 @@ def singletons(rows: Any) -> Any:
     return with_offsets(with_offsets(rows.values, fw.iota(total + 1)), rows.offsets)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def mask(rows: Any, m: Any) -> Any:
     """Elements, or rows, missing where a mask is False."""
     if not isinstance(m, fw.Ragged):
@@ -311,13 +311,13 @@ def _fit(x: Any, y: Any) -> Any:
     return intercept, slope, fw.sqrt(sxx / delta), fw.sqrt(n / delta)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def concat(rows: Any, other: Any) -> Any:
     """Each row, then the same row of another Ragged."""
     return fw.concat([rows, other], axis=1)
 
 
-@fw.operation()
+@fw.operation(any_dtype=True)
 def cut(rows: Any, counts: Any) -> Any:
     """Rows cut into rows."""
     _same_count(rows, counts, "cut")

@@ -37,6 +37,18 @@ def wide(x, name):
     return evaluate(f"of_{name}", np.asarray(x).view(np.uint16))
 
 
+def verbs(rows):
+    """What moves elements of rows."""
+    some = rows.mask(rows > 1)
+    return (
+        rows.top_k(1)[0].values, rows.firsts().fill_none(0), rows.pad_none(3).fill_none(0).values,
+        rows.combinations(2)[1].values, rows.cartesian(rows)[0].values, rows.concat(rows).values,
+        some.drop_none().values, fw.unflatten(rows.values, [3, 5]).values,
+        fw.concat([rows, rows]).values, fw.flip(rows, axis=1).values,
+        fw.roll(rows, 1, axis=1).values,
+    )
+
+
 MOVES = {
     "itself": lambda h: h,
     "slices": lambda h: (h[2:5], h[::-1], h[3]),
@@ -52,6 +64,11 @@ MOVES = {
     "of a kind": lambda h: (fw.zeros_like(h), fw.full(3, 0.1, dtype=h.dtype)),
     "expansion": lambda h: fw.expand(lambda x: 2, lambda x, j: x, h),
     "records": lambda h: {"a": h, "b": (h[1:],)},
+    "tables": lambda h: (
+        fw.top_k(h, 3)[0], fw.run_lengths(h)[0], fw.value_counts(h)[0], fw.rolling(h, 2).values,
+        fw.group_by(MASK, h).agg(last="last")["last"],
+    ),
+    "verbs": lambda h: verbs(fw.ragged(h, lengths=[2, 0, 6])),
 }
 READS = {
     "arithmetic": lambda h: (h + h, h * 2.5, 1 - h, h / 3, -h, h**2, h > 1, h == 300),

@@ -79,9 +79,8 @@ def on_short(
     if name == "astype" and wanted is not None:
         is_refused = is_complex(first)
         return body(*args, **kwargs) if is_refused else _converted(body, first, wanted)
-    if name in MOVED and is_short(first):
-        short: Any = lifted_short(first)
-        return _wrapped(body(short.words, *args[1:], **kwargs), short.element)
+    if name in MOVED and (kind := _only_kind(first)):
+        return _wrapped(body(_of_words(first, kind), *args[1:], **kwargs), kind)
     if name in JOINED and not speaks_of_complex(args):
         return _joined(body, given, JOINED[name])
     if name in EACH:
@@ -162,23 +161,54 @@ def _converted(body: Callable[..., Any], x: Any, dtype: DType) -> Node:
 def _joined(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> object:
     """By words where all elements are of one dtype, which Python numbers take, else by f32."""
     values = tuple(given.arguments[name] for name in names if name in given.arguments)
-    leaves, tree = flatten(values, _is_leaf)
-    shorts = [lifted_short(leaf) for leaf in leaves]
-    kinds = {x.element.name: x.element for x in shorts if isinstance(x, Short)}
-    if len(kinds) != 1 or tree.irregular or not all(map(_takes_dtype, shorts)):
+    kind = _only_kind(values)
+    if kind is None:
         return _called(body, given, _read)
-    (kind,) = kinds.values()
-    words = unflatten(tree, [_words(x, kind) for x in shorts])
+    words = _of_words(values, kind)
     given.arguments.update(zip((n for n in names if n in given.arguments), words, strict=True))
     return _wrapped(body(*given.args, **given.kwargs), kind)
 
 
-def _takes_dtype(value: Any) -> bool:
-    """Whether a value is of 16 bits, or takes the dtype of what it meets: a number, small integers.
+def _only_kind(values: Any) -> DType | None:
+    """The one dtype of 16 bits that all elements of a structure have or take; None if they do not.
     """
-    if isinstance(value, Tracer):
-        return value.weak or value.element.bits <= 8
-    return isinstance(value, Short) or type(value) in (bool, int, float)
+    kinds = _kinds(values)
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kinds(values: Any) -> set[DType | None]:
+    """The dtypes of 16 bits of the elements of a structure, those of rows, too; None if there are
+    others than numbers and small integers, which take the dtype of what they meet."""
+    found: set[DType | None] = set()
+    for value in flatten(values, _is_rows_or_leaf)[0]:
+        if is_irregular(value):
+            fields = flatten(value.values, _is_rows_or_leaf)[0]
+            is_mixed = len(fields) > 1 and not all(map(is_short, fields))
+            found |= {None} if is_mixed else _kinds(value.values)
+            continue
+        short = lifted_short(value)
+        if isinstance(short, Short):
+            found.add(short.element)
+        elif isinstance(short, Tracer):
+            found |= set() if short.weak or short.element.bits <= 8 else {None}
+        elif type(short) not in (bool, int, float):
+            found.add(None)
+    return found
+
+
+def _of_words(values: Any, kind: DType) -> Any:
+    """A structure of elements that are of 16 bits, or take that dtype, with their words."""
+
+    def words(x: Any) -> Any:
+        if is_irregular(x):
+            return type(x).made(_of_words(x.values, kind), x.offsets)
+        return _words(x, kind)
+
+    return map_leaves(words, values, _is_rows_or_leaf)
+
+
+def _is_rows_or_leaf(value: Any) -> bool:
+    return is_irregular(value) or _is_leaf(value)
 
 
 def _written(
