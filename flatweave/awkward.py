@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import awkward as ak
-
 import flatweave as fw
 from flatweave.frontend.values.array import kind_of
-from flatweave.library_columns import of_arrow
+from flatweave.library_columns import installed, of_arrow
+
+with installed(__name__):
+    import awkward as ak
 
 
 def of(array: ak.Array) -> Any:
@@ -51,6 +52,7 @@ def to(value: Any) -> ak.Array:
         return value.to_awkward()
     if isinstance(value, fw.Array):
         return ak.from_numpy(value.to_numpy())
-    import pyarrow  # optional dependency
+    with installed(__name__):
+        import pyarrow
 
     return ak.from_arrow(pyarrow.array(value))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
-import duckdb
-import pyarrow
-
 import flatweave as fw
 from flatweave.frontend.values.array import kind_of
-from flatweave.library_columns import taken
+from flatweave.library_columns import installed, taken
+
+with installed(__name__):
+    import duckdb
+    import pyarrow
 
 
 def register(

@@ -13,7 +13,8 @@ written on this and on public names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +52,18 @@ Aggregation: TypeAlias = tuple[str | Sequence[str], Function]
 
 
 NAME = "the column"
+
+
+@contextmanager
+def installed(who: str) -> Iterator[None]:
+    """Inside, a module that needs libraries imports them: the error says which one is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{who} needs {error.name}, which is not installed: pip install {error.name}.",
+            name=error.name,
+        ) from None
 
 
 def taken(column: Any, name: str = NAME) -> Any:

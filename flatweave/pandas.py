@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pandas as pd
-
 import flatweave as fw
 from flatweave.base import pretty
 from flatweave.frontend.values.datetimes import Times
-from flatweave.library_columns import Accessor, TableAccessor, taken
+from flatweave.library_columns import Accessor, TableAccessor, installed, taken
+
+with installed(__name__):
+    import pandas as pd
 
 
 def indexed(value: Any, index: pd.Index, name: Any = None) -> pd.Series:
@@ -39,7 +40,8 @@ def given(value: Any) -> Any:
         return value.to_numpy()
     if isinstance(value, pd.Series):
         return value.array
-    import pyarrow  # optional dependency
+    with installed(__name__):
+        import pyarrow
 
     return pd.arrays.ArrowExtensionArray(pyarrow.array(value))
 

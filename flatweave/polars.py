@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import polars as pl
-
 import flatweave as fw
 from flatweave.frontend.values.array import kind_of
-from flatweave.library_columns import Accessor, TableAccessor, taken
+from flatweave.library_columns import Accessor, TableAccessor, installed, taken
+
+with installed(__name__):
+    import polars as pl
 
 
 def given(value: Any, name: str = "") -> pl.Series:

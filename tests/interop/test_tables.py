@@ -1,6 +1,8 @@
 """`import flatweave.pandas`, `.polars`, `.duckdb`, `.awkward`, with the libraries themselves."""
 
 import datetime
+import importlib
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +13,19 @@ COLUMNS = {
     "k": ["b", "a", "b", "c"], "v": [1.0, 2.0, 3.0, 4.0], "n": [1, 2, 3, 4],
 }  # fmt: skip
 ROWS = [("a", 2.0, 2), ("b", 4.0, 3), ("c", 4.0, 4)]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb", "awkward"])
+def test_a_library_that_is_not_installed(library, monkeypatch):
+    """The import says which module needs it, and what to do."""
+    monkeypatch.delitem(sys.modules, f"flatweave.{library}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(f"flatweave.{library}")
+
+    assert str(caught.value) == (
+        f"flatweave.{library} needs {library}, which is not installed: pip install {library}."
+    )
 
 
 def test_pandas():
