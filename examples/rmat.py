@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 import flatweave as fw
 
@@ -102,6 +101,8 @@ def draw(graph: fw.Ragged, folder: Path, side: int = 512) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     light = np.log1p(np.asarray(density(graph, side)))
     path = folder / "rmat.png"
+    from PIL import Image  # the graph programs need none
+
     Image.fromarray((255 * light / max(light.max(), 1)).astype(np.uint8)).save(path)
     return path
 

@@ -297,6 +297,8 @@ def _named(given: Any) -> str:
 def split(key: Any, n: int = 2) -> Any:
     """A tuple of `n` keys whose numbers have nothing to do with each other, nor with the key's.
 
+    `map` and `vmap` go along an array of keys, which `keys` gives.
+
     Types: `key, n: int ->` a tuple of n keys. Raises ArgumentError for what is no key.
     Source: `jax.random.split`.
 

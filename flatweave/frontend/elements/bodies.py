@@ -18,7 +18,14 @@ from flatweave.frontend.values.arguments import common
 from flatweave.frontend.values.array import METHODS, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex, Composed, is_complex
 from flatweave.frontend.values.scope import Scope, current, entered
-from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths, unflatten
+from flatweave.frontend.values.tree import (
+    Tree,
+    flatten,
+    is_structure,
+    map_leaves,
+    paths,
+    unflatten,
+)
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars, needed_for
@@ -85,17 +92,24 @@ def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Trac
     names = [name + path for path in paths(tree)]
     for leaf, label in zip(leaves, names, strict=True):
         if not leaf.ndim:
-            goes_last = name in (OPERATIONS[METHODS[who]].positional if who in METHODS else ())[-1:]
             raise ShapeError.here(
                 f"{who} goes through arrays, but {label} is a scalar, {describe(leaf)}.",
-                f"Arrays come last: {call_form(who)}."
-                if goes_last
-                else f"Make one array of the numbers, np.array({name}), or give a tuple of arrays."
-                if isinstance(xs, list | tuple) and not any(each.ndim for each in leaves)
-                else "Use the scalar inside the function: it may be read from outside.",
+                _instead_of_scalars(xs, leaves, who, name),
             )
     same_length(leaves, who, names)
     return leaves, tree
+
+
+def _instead_of_scalars(xs: Any, leaves: Sequence[Tracer], who: str, name: str) -> str:
+    """What to give instead of an argument with scalars in it."""
+    if name in (OPERATIONS[METHODS[who]].positional if who in METHODS else ())[-1:]:
+        return f"Arrays come last: {call_form(who)}."
+    if not isinstance(xs, list | tuple) or any(each.ndim for each in leaves):
+        return "Use the scalar inside the function: it may be read from outside."
+    if type(xs) in (list, tuple) and any(map(is_structure, xs)):
+        kind = type(next(filter(is_structure, xs))).__name__
+        return f"Give one {kind} of arrays, whose element i is {name}[i]."
+    return f"Make one array of the numbers, np.array({name}), or give a tuple of arrays."
 
 
 def outside(atom: Atom, scope: Scope) -> bool:
