@@ -18,14 +18,7 @@ from flatweave.frontend.values.arguments import common
 from flatweave.frontend.values.array import METHODS, Tracer, describe
 from flatweave.frontend.values.number_formats import Complex, Composed, is_complex
 from flatweave.frontend.values.scope import Scope, current, entered
-from flatweave.frontend.values.tree import (
-    Tree,
-    flatten,
-    is_structure,
-    map_leaves,
-    paths,
-    unflatten,
-)
+from flatweave.frontend.values.tree import Tree, flatten, is_structure, map_leaves, paths, unflatten
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars, needed_for
