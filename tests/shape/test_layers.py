@@ -43,13 +43,13 @@ ROOMS = {
     " < counted, permuted < memory < updates < collectives < rearranged, by_flags < host"
     " < rows < unit",
     "runtime": "lazy_import < trusted_files < systems < cache < devices",
-    "ops": "rows < sweep < folds < arrays, writes, sorts, nests, calls",
+    "ops": "rows < sweep < folds < arrays, writes, nests, calls",
     "frontend": "__init__ < values < trace < call < elements < arrays < ragged < functions"
     " < complex < standard",
     "lower": "machine < schedule < traverse < kernel_builder < element_loops < element_functions"
-    " < operators < context < in_place, atomic < sweep < scatter < sort < calls < program",
-    "cluster": "files < arrow_columns < formats < open, file_sinks, steps, prepare_folds"
-    " < prepare, row_ranges, indexed_rules < rules < chunk_program < executor"
+    " < context < in_place, atomic < sweep < scatter < sort < calls < program",
+    "cluster": "files < arrow_columns < formats < open, file_sinks, steps, prepare_folds,"
+    " loops_with_reads < prepare, row_ranges, indexed_rules < rules < chunk_program < executor"
     " < exchange, shuffle < shuffled, dask_worker",
     "kernel": "code < elements < checks < pulls < parts < loops < pushes < units, chunks"
     " < stores < atomics < operators < folds, networks, warps, chained_scans < build"
