@@ -20,7 +20,6 @@ from flatweave.codegen import cuda, opencl
 from flatweave.kernel_ir.units import verify
 from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
-from flatweave.lower.sweep.passes import CHUNK
 from flatweave.passes.sweep import sweep
 from tests.codegen.device_programs import agree, quick_device, simulated, small_blocks
 from tests.quick import every
@@ -224,7 +223,8 @@ def test_rows_longer_than_what_is_marked_at_a_time():
     made = lowered(program("located"), CPU_AVX512)
     target = targets.TARGETS["cpu"]
     run = target.load({}, made.plan, made.unit, PhaseTimer("located")).run
-    for sizes in ([CHUNK] * 5, [CHUNK - 1, 1, 0, 3 * CHUNK, 1, CHUNK], [1, *[CHUNK] * 4, 7]):
+    chunk = CPU_AVX512.staged
+    for sizes in ([chunk] * 5, [chunk - 1, 1, 0, 3 * chunk, 1, chunk], [1, *[chunk] * 4, 7]):
         args, expected = located(sizes)
         agree(run(args), expected)
 

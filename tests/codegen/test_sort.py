@@ -9,7 +9,6 @@ import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.kernel_ir.host import Launch
 from flatweave.lower.machine import CPU_AVX512
-from flatweave.lower.sort import counted_runs
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (
     agree,
@@ -27,9 +26,8 @@ from tests.codegen.levels import in_force
 from tests.language.test_sorting import order_of, samples, sorted_values
 
 
-def test_blocks_of_a_cpu_run_without_races(monkeypatch):
+def test_blocks_of_a_cpu_run_without_races():
     """Runs meet in the lines of the target; each writes its own elements alone."""
-    monkeypatch.setattr(counted_runs, "LEAST_ELEMENTS", 64)
     made = program("sort")
     unit = lowered(made, small_blocks(CPU_AVX512))
     for n in (0, 1, 33, 300):
@@ -37,9 +35,8 @@ def test_blocks_of_a_cpu_run_without_races(monkeypatch):
         agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
 
 
-def test_lines_go_around_the_caches(monkeypatch):
+def test_lines_go_around_the_caches():
     """Whole lines are aligned, as the simulator asks of them, whatever the dtypes."""
-    monkeypatch.setattr(counted_runs, "LEAST_ELEMENTS", 64)
     machine = small_blocks(CPU_AVX512, streaming_from=1)
     made = traced("lines", lambda k, v: fw.sort_by_key(k, v), *_pair(1))
     unit = lowered(made, machine)

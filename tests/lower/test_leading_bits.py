@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.lower.kernel_builder import GOLDEN
-from flatweave.lower.sort.cpu_passes import SAMPLE
+from flatweave.lower.machine import WIDEST
 
 ARGSORT = fw.jit(lambda keys: fw.argsort(keys))
 PAIRS = fw.jit(lambda keys, xs: fw.sort_by_key(keys, (xs, keys)))
@@ -14,7 +13,7 @@ FAR = 2**62
 
 def sampled(count):
     """The positions that a sort looks at before it begins."""
-    return [k * GOLDEN % 2**64 % count for k in range(SAMPLE)]
+    return [k * 0x9E3779B97F4A7C15 % 2**64 % count for k in range(WIDEST)]
 
 
 def keys_of(kind, count):
@@ -53,7 +52,7 @@ def test_passes_over_all_bits_follow_where_a_sample_misleads(reverse, threads):
     count = 70_000
     keys = np.arange(count)[:: -1 if reverse else 1] * 7919 % count
     rng = np.random.default_rng(3)
-    keys[sampled(count)] = rng.integers(0, FAR, SAMPLE)
+    keys[sampled(count)] = rng.integers(0, FAR, WIDEST)
     assert np.array_equal(ARGSORT(keys), np.argsort(keys, kind="stable"))
 
 
