@@ -53,6 +53,6 @@ def to(value: Any) -> ak.Array:
     if isinstance(value, fw.Array):
         return ak.from_numpy(value.to_numpy())
     with installed(__name__):
-        import pyarrow
+        import pyarrow  # optional dependency
 
     return ak.from_arrow(pyarrow.array(value))

@@ -41,7 +41,7 @@ def given(value: Any) -> Any:
     if isinstance(value, pd.Series):
         return value.array
     with installed(__name__):
-        import pyarrow
+        import pyarrow  # optional dependency
 
     return pd.arrays.ArrowExtensionArray(pyarrow.array(value))
 

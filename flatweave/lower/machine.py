@@ -14,11 +14,6 @@ from flatweave.kernel_passes.steps import Registers
 from flatweave.ops.writes import SHORT, SHORT_ALONE
 from flatweave.passes.cost import READ, STEP
 
-# -- machine --------------------------------------------------------------------------------------
-#
-# The numbers that make one lowering fit each machine, and what work costs on it.
-
-
 KIB = 1024
 CACHE_LINE = 64
 """Bytes. 64 elements of any dtype fill a whole number of lines."""
@@ -313,13 +308,8 @@ def row_per_lane(machine: Machine) -> int:
     return lanes - lanes * u32.bytes // SECTOR
 
 
-# -- thresholds -----------------------------------------------------------------------------------
-#
-# The thresholds that choose between schedules of a sweep.
-#
-# Each says what it is compared with. The named pages of docs/decisions have the measurements; where
-# one is short it is here. What depends on a machine is a field of `Machine`.
-
+# The thresholds that choose between schedules of a sweep. Each says what it is compared with; the
+# named pages of docs/decisions have the measurements, where these are not here.
 
 # -- rows that are data (expansions, nests, reductions) --------------------------------------------
 

@@ -42,7 +42,6 @@ Words = Sequence[Any]  # traced scalars of one unsigned dtype
 
 class Generator(Protocol):
     """Two words of `word` are a key."""
-
     name: str
     word: DType
     fraction: ClassVar[Mapping[int, int]]  # how many bits of a word make a number in [0, 1)
