@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 #
 #     ends 2 5 5 7, a chunk of 8 positions from 0      heads  T F T F F T F T
 #
-# For a sweep that locates its positions among rows and combines each: it needs to know which
-# of them begin a row, not which row that is. A flag is a store for each row, and is read from near caches.
+# For a sweep that locates its positions among rows and combines each: it needs to know which begin
+# a row, not which row that is. A flag is a store for each row, and is read from near caches.
 
 
 @record
