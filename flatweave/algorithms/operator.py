@@ -98,7 +98,7 @@ def together(first: Operator, second: Operator) -> Operator:
     return Operator(combine, (*first.neutral, *second.neutral))
 
 
-def select(b: Builder, flag: Atom, yes: Values, no: Values) -> Values:
+def select(b: Builder, flag: Atom, yes: Sequence[Atom], no: Sequence[Atom]) -> Values:
     """One of two elements, both of which are known."""
     return tuple(b.apply("select", flag, x, y) for x, y in zip(yes, no, strict=True))
 

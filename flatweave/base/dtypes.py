@@ -173,3 +173,8 @@ def as_dtype(spelling: object) -> DType:
             + "; convert the array first, for instance with xs.astype(numpy.float64).",
         )
     return found
+
+
+def stored(dtype: DType) -> DType:
+    """The dtype that elements have in memory: a bool takes a byte."""
+    return u8 if dtype is bool_ else dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from flatweave.algorithms.operator import select
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops import Filter, Generate, Index, Map, Reduce, ReduceSegments, Scan
@@ -207,7 +208,7 @@ def scan_of_pairs(b: Builder, op: Scan, row: tuple[Atom, ...] = ()) -> Map:
     values = _scanned(b, op, row)
 
     def element(inside: Builder, flag: Var, *x: Var) -> Sequence[Atom]:
-        return _either(inside, flag, op.neutral, x) if op.exclusive else x
+        return select(inside, flag, op.neutral, x) if op.exclusive else x
 
     fn = b.function([bool_, *types_of(op.neutral)], element)
     return Map(_lifted(b, fn, row), (*op.starts, *values))
@@ -219,7 +220,7 @@ def _scanned(b: Builder, op: Scan, row: tuple[Atom, ...]) -> tuple[Var, ...]:
 
     def first(inside: Builder, flag: Var, *x: Var) -> Sequence[Atom]:
         args = [*x, *op.neutral] if op.reverse else [*op.neutral, *x]
-        return _either(inside, flag, inside.inline(op.fn, args), x)
+        return select(inside, flag, inside.inline(op.fn, args), x)
 
     def pairs(inside: Builder, *params: Var) -> Sequence[Atom]:
         (f, *a), (g, *c) = params[: len(params) // 2], params[len(params) // 2 :]
@@ -253,16 +254,10 @@ def _ends(b: Builder, starts: Atom) -> Var:
     return b.emit(Generate((n,), b.function([i64], ends)))[0]
 
 
-def _either(
-    b: Builder, flag: Atom, then: Sequence[Atom], other: Sequence[Atom]
-) -> tuple[Atom, ...]:
-    return tuple(b.apply("select", flag, x, y) for x, y in zip(then, other, strict=True))
-
-
 def _chosen(
     b: Builder, flag: Atom, kept: Sequence[Atom], fn: Lambda, args: Sequence[Atom]
 ) -> tuple[Atom, ...]:
     """What is kept where the flag holds, else `fn args`: called only there, if it may fail."""
     if all(isinstance(let.op, Apply | Cast) for let in walk_lets(fn)):
-        return _either(b, flag, kept, b.inline(fn, args))
+        return select(b, flag, kept, b.inline(fn, args))
     return b.choose(flag, lambda _: kept, lambda c: c.inline(fn, args))

@@ -24,6 +24,7 @@ from flatweave.terms.syntax import (
     constant,
     function_misfits,
     op,
+    scalar_type,
     types_misfit,
     types_of,
 )
@@ -37,7 +38,7 @@ class Apply(Op):
     args: tuple[Atom, ...]
 
     def result_types(self) -> tuple[Type, ...]:
-        return (scalar.result_dtype(self.fn, [_scalar(arg) for arg in self.args]),)
+        return (scalar.result_dtype(self.fn, [scalar_type(arg) for arg in self.args]),)
 
 
 @op
@@ -141,17 +142,11 @@ class For(Op):
         return self.body.params[1:]
 
     def misfits(self) -> Iterator[str]:
-        counter, state = _scalar(self.lo), types_of(self.init)
+        counter, state = scalar_type(self.lo), types_of(self.init)
         yield from types_misfit("the range", (self.hi, self.step), (counter, counter))
         if not counter.is_integer:
             yield f"the range is one of {counter}"
         yield from function_misfits("the body", self.body, (counter, *state), state)
-
-
-def _scalar(atom: Atom) -> DType:
-    if not isinstance(atom.type, DType):
-        raise TypeError(f"{atom!r} is not a scalar")
-    return atom.type
 
 
 # -- folding -------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Proof:
         """The sums that a term, which lowers a goal, consists of."""
         made = self.known.definition(atom)
         if isinstance(made, Apply) and made.fn == ("minimum" if count > 0 else "maximum"):
-            return [self.sum(arg) for arg in made.args if _is_whole(arg)]
+            return [self.sum(arg) for arg in made.args if is_integer(arg)]
         return []
 
     def _low(self, goal: Sum[Atom]) -> int:
@@ -121,7 +121,7 @@ class Proof:
         if isinstance(atom, Const):
             return Sum({}, int(atom.value))
         made = self.known.definition(atom) if depth else None
-        if isinstance(made, Cast) and _is_whole(made.arg):
+        if isinstance(made, Cast) and is_integer(made.arg):
             if self.range(made.arg, depth - 1).fit(made.dtype):
                 return self.sum(made.arg, depth - 1)
         elif isinstance(made, Apply) and made.fn in ("add", "sub", "mul"):
@@ -168,9 +168,9 @@ class Proof:
         found = bounds_of_dtype(atom.type)
         made = self.known.definition(atom) if depth else None
         more: Bounds | None = None
-        if isinstance(made, Cast) and _is_whole(made.arg):
+        if isinstance(made, Cast) and is_integer(made.arg):
             more = self.range(made.arg, depth - 1)
-        elif isinstance(made, Apply) and made.fn in RULES and all(map(_is_whole, made.args)):
+        elif isinstance(made, Apply) and made.fn in RULES and all(map(is_integer, made.args)):
             ends = [self.range(arg, depth - 1) for arg in made.args]
             more = RULES[made.fn](ends)
             if more is None and made.fn in ("floordiv", "mod") and min(ends).low >= 0:
@@ -212,7 +212,7 @@ class Proof:
             for extent in dict.fromkeys((inside[0], self._at_least_one(inside[0]))):
                 yield self.sum(extent).plus(own, -1).plus(ONE, -1 - inside[1])
         made = self.known.definition(atom)
-        if not isinstance(made, Apply) or not all(map(_is_whole, made.args)):
+        if not isinstance(made, Apply) or not all(map(is_integer, made.args)):
             return
         match made.fn:
             case "minimum" | "maximum":
@@ -294,7 +294,7 @@ class Proof:
             if value == (made.fn == "and"):
                 for arg in made.args:
                     yield from self._said(arg, value, depth - 1)
-        elif made.fn in ("lt", "le", "gt", "ge", "eq", "ne") and all(map(_is_whole, made.args)):
+        elif made.fn in ("lt", "le", "gt", "ge", "eq", "ne") and all(map(is_integer, made.args)):
             yield from self._compared(made.fn if value else OPPOSITE[made.fn], made.args)
 
     def _compared(self, fn: str, args: Sequence[Atom]) -> Iterator[Sum[Atom]]:
@@ -316,6 +316,6 @@ class Proof:
 OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
-def _is_whole(atom: Atom) -> bool:
+def is_integer(atom: Atom) -> bool:
     """Whether an atom is an integer."""
     return isinstance(atom.type, DType) and atom.type.is_integer

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from flatweave.base.dtypes import DType, bool_, i64, u8
+from flatweave.base.dtypes import DType, bool_, i64, stored
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
 from flatweave.kernel_ir.memory_ops import EXCHANGE
@@ -100,11 +100,6 @@ class Dialect:
 
 
 _SUFFIX = {"i32": "", "i64": "L", "u32": "U", "u64": "UL"}
-
-
-def stored(dtype: DType) -> DType:
-    """The dtype that is stored in memory: a bool takes a byte."""
-    return u8 if dtype is bool_ else dtype
 
 
 def scalar_type(type_: Type) -> DType:

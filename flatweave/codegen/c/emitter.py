@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flatweave.base.dtypes import DType, i32, i64, u32
+from flatweave.base.dtypes import DType, i32, i64, stored, u32
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type, stored
+from flatweave.codegen.c.dialect import Dialect, VariableNames, literal, scalar_type
 from flatweave.codegen.c.index_width import QUOTIENTS, WIDE, Narrowed, is_modular
 from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, f64, i64, u64
+from flatweave.base.dtypes import DType, bool_, f64, i64, stored, u64
 from flatweave.base.library_products import KINDS
 from flatweave.base.plan import Plan, Status
 from flatweave.codegen.c.dialect import scalar_type
@@ -31,7 +31,7 @@ from flatweave.codegen.c.host_frames import (
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
-from flatweave.runtime.devices.programs import HostSteps, Running, stored
+from flatweave.runtime.devices.programs import HostSteps, Running
 from flatweave.scalar.function import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While

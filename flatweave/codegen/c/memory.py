@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_, i64, stored
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.dialect import (
-    GLOBAL,
-    REPORT,
-    Swap,
-    atomic_helper,
-    scalar_type,
-    space_of,
-    stored,
-)
+from flatweave.codegen.c.dialect import GLOBAL, REPORT, Swap, atomic_helper, scalar_type, space_of
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.kernel_ir import dtype_in
 from flatweave.kernel_ir import syntax as k

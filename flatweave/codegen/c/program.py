@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 
 from flatweave.base.config import config
-from flatweave.base.dtypes import DType, i32
+from flatweave.base.dtypes import DType, i32, stored
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Plan
 from flatweave.base.recording import PhaseTimer, shown
 from flatweave.base.records import record
-from flatweave.codegen.c.dialect import Dialect, scalar_type, stored
+from flatweave.codegen.c.dialect import Dialect, scalar_type
 from flatweave.codegen.c.emitter import HANDLERS as SCALAR_HANDLERS
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.host_steps import host_steps

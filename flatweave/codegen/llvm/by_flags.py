@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flatweave.base.dtypes import DType, bool_, i64, u8
+from flatweave.base.dtypes import DType, bool_, i64, stored, u8
 from flatweave.codegen.llvm import collectives
 from flatweave.codegen.llvm.collectives import combine, count_bits, shifted
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, Loop, scalar_type
-from flatweave.codegen.llvm.memory import element, store_scalar, stored, to_memory
+from flatweave.codegen.llvm.memory import element, store_scalar, to_memory
 from flatweave.codegen.llvm.module import mask_of_word, shuffle, vec, word_of_mask
 from flatweave.codegen.llvm.shapes import UNIFORM, VARYING
 from flatweave.kernel_ir import dtype_in

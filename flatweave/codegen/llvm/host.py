@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from flatweave.base.dtypes import DTYPES, DType, bool_
+from flatweave.base.dtypes import DTYPES, DType, bool_, stored
 from flatweave.codegen.llvm.control import CANCEL_BYTES
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held
-from flatweave.codegen.llvm.memory import from_memory, stored, to_memory
+from flatweave.codegen.llvm.memory import from_memory, to_memory
 from flatweave.codegen.llvm.scalars import as_bits, call_report
 from flatweave.codegen.llvm.shapes import UNIFORM
 from flatweave.kernel_ir.host import (

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.access import Value
-from flatweave.base.dtypes import DType, bool_, i64, u8, u32, u64
+from flatweave.base.dtypes import DType, bool_, i64, stored, u8, u32, u64
 from flatweave.codegen.llvm import counted
 from flatweave.codegen.llvm import permuted as permuting
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch
@@ -33,11 +33,6 @@ AHEAD = 2048
 end of a page, where the prefetcher of a CPU stops."""
 PAGE = 4096  # bytes of the smallest page: who may read one of them may read all
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
-
-
-def stored(dtype: DType) -> DType:
-    """The dtype that a buffer's elements have in memory."""
-    return u8 if dtype is bool_ else dtype
 
 
 def from_memory(e: Emitter, dtype: DType, width: int, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64, stored, u64
 from flatweave.codegen.llvm.collectives import combine
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch
 from flatweave.codegen.llvm.memory import (
@@ -18,7 +18,6 @@ from flatweave.codegen.llvm.memory import (
     masked_load,
     scatter,
     store_scalar,
-    stored,
     to_memory,
     uniform_value,
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 
+from flatweave.base.dtypes import stored
 from flatweave.codegen.llvm import host
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, Loop
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.memory import stored
 from flatweave.codegen.llvm.module import STOPPED, Code, Module
+from flatweave.codegen.llvm.scalars import emit_block_index
 from flatweave.codegen.llvm.shapes import UNIFORM
 from flatweave.kernel_ir.host import AtRow, CopyTo, Launch, Threads, Trim
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel
@@ -246,11 +247,6 @@ def _emit_blocks(e: Emitter, symbol: str, args: str, grid: str) -> None:
     loop.goes_on(code.let(f"icmp slt i64 {block}, {grid}"))
     code.line(f"call void {symbol}(ptr %ctx, ptr {args}, i64 {block})")
     loop.again(code.let(f"add i64 {block}, 1"))
-
-
-def emit_block_index(e: Emitter, let: Let, _: Op) -> Sequence[Held]:
-    """The kernel's argument."""
-    return (Held(UNIFORM, "%block"),)
 
 
 def emit_threads(e: Emitter, let: Let, _: Op) -> Sequence[Held]:

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DType, bool_, stored
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.control import look
 from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, LaneLoop, Loop, scalar_type
 from flatweave.codegen.llvm.math.scalar import emit_scalar
-from flatweave.codegen.llvm.memory import (
-    element,
-    from_memory,
-    load_scalar,
-    store_scalar,
-    stored,
-    to_memory,
-)
+from flatweave.codegen.llvm.memory import element, from_memory, load_scalar, store_scalar, to_memory
 from flatweave.codegen.llvm.module import Code, vec
 from flatweave.codegen.llvm.shapes import LONG, UNIFORM, VARYING
 from flatweave.kernel_ir import dtype_in

@@ -12,9 +12,9 @@ from typing import Any
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays import shapes
-from flatweave.frontend.elements.broadcasting import generated, read, taken, zipped
+from flatweave.frontend.elements.broadcasting import generated, read, strong, taken, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda
-from flatweave.frontend.elements.scalars import apply, strong
+from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused

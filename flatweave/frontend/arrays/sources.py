@@ -12,9 +12,8 @@ from flatweave.base.errors import ArgumentError, ExtentOverflowError, ShapeError
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, transposed
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import generated, met, must_fit, read, zipped
+from flatweave.frontend.elements.broadcasting import generated, met, must_fit, read, strong, zipped
 from flatweave.frontend.elements.lambdas import shape_text
-from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, length_of, shape_of
 from flatweave.frontend.trace.run_time_checks import check, check_message, is_refused

@@ -239,10 +239,11 @@ def taken(value: Tracer, dtype: DType, who: str) -> Tracer:
             f"{who} cannot take {value.element} for its elements, which are {dtype}.",
             f"Convert it with astype(fw.{_spelled(dtype)}), or convert the elements.",
         )
-    return zipped(lambda v: _converted(v, dtype), [value], who)[0]
+    return zipped(lambda v: strong(v, dtype), [value], who)[0]
 
 
-def _converted(value: Tracer, dtype: DType) -> Tracer:
+def strong(value: Tracer, dtype: DType) -> Tracer:
+    """A scalar converted to a dtype, not weak any more."""
     scope = current()
     atom = scope.cast(value.atom, dtype)
     return Tracer(atom, scope.home((atom,)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, i8, i64, u8
+from flatweave.base.dtypes import bool_, i8, i64, u8
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import cast, compared, must_fit, zipped
+from flatweave.frontend.elements.broadcasting import cast, compared, must_fit, strong, zipped
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.run_time_checks import check_message
 from flatweave.frontend.trace.tracers import as_tracer
@@ -309,13 +309,6 @@ def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Arra
     if value.element is wanted and not value.weak:
         return value
     return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
-
-
-def strong(value: Tracer, dtype: DType) -> Tracer:
-    """A scalar converted to a dtype, not weak any more."""
-    scope = current()
-    atom = scope.cast(value.atom, dtype)
-    return Tracer(atom, scope.home((atom,)))
 
 
 @operation(elementwise=True)

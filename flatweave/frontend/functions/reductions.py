@@ -12,9 +12,9 @@ from flatweave.base.dtypes import bool_, f64, i32, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import cast, generated, met, zipped
+from flatweave.frontend.elements.broadcasting import cast, generated, met, strong, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
-from flatweave.frontend.elements.scalars import apply, select, strong, truth
+from flatweave.frontend.elements.scalars import apply, select, truth
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.arguments import dtype_of, wide_dtype

@@ -12,8 +12,8 @@ from flatweave.base.dtypes import DType, bf16, bool_, f64, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.frontend.arrays.shapes import integer
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcasting import cast, generated, read
-from flatweave.frontend.elements.scalars import apply, select, strong
+from flatweave.frontend.elements.broadcasting import cast, generated, read, strong
+from flatweave.frontend.elements.scalars import apply, select
 from flatweave.frontend.trace.extents import length_of, scalar_i64, shape_of
 from flatweave.frontend.trace.run_time_checks import MOST
 from flatweave.frontend.trace.tracers import as_tracer, extent_of, flag_of, scalar_of, tracer_of

@@ -27,7 +27,13 @@ from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.standard.arrangement import stack
-from flatweave.frontend.standard.library import EIGENVALUES, INDEFINITE, LEAST_SQUARES, SINGULAR
+from flatweave.frontend.standard.library import (
+    EIGENVALUES,
+    INDEFINITE,
+    LEAST_SQUARES,
+    SINGULAR,
+    part_of,
+)
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array
@@ -139,7 +145,7 @@ def _factored(lower: Rows) -> tuple[Any, Rows]:
         good, lower = state[0], [[*line] for line in state[1]]
         left = n - k  # the rows from there on are done
         is_known = isinstance(k, int)
-        pivot = _real(lower[0][0])
+        pivot = part_of(lower[0][0])
         root = sqrt(pivot)
         lower[0][0] = root if pivot is lower[0][0] else Complex(root, number(0, root))
         times = [number(0, lower[0][0])] * n
@@ -154,10 +160,6 @@ def _factored(lower: Rows) -> tuple[Any, Rows]:
         return (pivot > 0) & good, [*([*line[1:]] for line in lower[1:]), [*ends[1:], ends[0]]]
 
     return repeat(n, step, (True, lower), n * n // 2 * _parts(lower))
-
-
-def _real(x: Any) -> Array:
-    return x.real if isinstance(x, Complex) else x
 
 
 def _conjugate(x: T) -> T | Complex:

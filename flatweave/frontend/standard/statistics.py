@@ -17,9 +17,9 @@ from flatweave.frontend.arrays.shapes import axis_of, broadcast, integer, ravele
 from flatweave.frontend.arrays.sources import concat, full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
-from flatweave.frontend.elements.broadcasting import zipped
+from flatweave.frontend.elements.broadcasting import strong, zipped
 from flatweave.frontend.elements.elementwise import copysign, exp, isinf, log1p, maximum, sqrt
-from flatweave.frontend.elements.scalars import apply, select, strong, where
+from flatweave.frontend.elements.scalars import apply, select, where
 from flatweave.frontend.functions.reductions import mean, sum
 from flatweave.frontend.functions.scans import cumprod, cumsum
 from flatweave.frontend.standard.creation import ones_like, zeros_like

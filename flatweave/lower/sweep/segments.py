@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from flatweave.algorithms import block_scans
-from flatweave.algorithms.operator import segmented
+from flatweave.algorithms.operator import segmented, select
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir import dtype_in
@@ -259,7 +259,7 @@ class SegmentWriter:
         """A step of one element."""
         with b.when(step.close) as inside:
             store_each(inside, self.results, step.number, self._element(inside, open_))
-        on = self._select(b, step.close, self._carry(b, values), self._on(b, open_, values))
+        on = select(b, step.close, self._carry(b, values), self._on(b, open_, values))
         return (*on, *self.places.behind(b, step, busy=True))
 
     def _scan(self, b: Builder, step: Step, values: State, open_: State) -> State:
@@ -309,10 +309,6 @@ class SegmentWriter:
     def _elements(self) -> Elements:
         return Elements(self.kernel, index(0), self.lowering.checks)
 
-    @staticmethod
-    def _select(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> State:
-        return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))
-
 
 class LockstepSegmentWriter(SegmentWriter):
     """The same where all warps of a block take the same branch, each lane a thread."""
@@ -320,7 +316,7 @@ class LockstepSegmentWriter(SegmentWriter):
     def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
         busy = b.apply("ne", step.count, index(0))
         last = self._scan(b, step, values, open_)
-        on = self._select(b, busy, last, self._on(b, open_, last))
+        on = select(b, busy, last, self._on(b, open_, last))
         return (*on, *self.places.behind(b, step, busy=True))
 
     def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
@@ -328,7 +324,7 @@ class LockstepSegmentWriter(SegmentWriter):
         first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
         is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
         joined = self._element(b, self._on(b, open_, closed))
-        closed = self._select(b, is_first, joined, closed)
+        closed = select(b, is_first, joined, closed)
         self.places.store(b, step, self.results, closed)
 
 

@@ -23,7 +23,8 @@ from functools import partial
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Argument, Callback, Filter, Index, Returned, Scan
-from flatweave.passes.nests.distribute import distribute, is_array, rule
+from flatweave.passes.nests.distribute import distribute, rule
+from flatweave.passes.nests.hard import is_array
 from flatweave.passes.nests.loop_state import Slot, slots_of
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import array_of, at, each

@@ -23,6 +23,7 @@ from flatweave.ops import HOST_BODIES, Generate, Index, Locate, Map, Nest, Resha
 from flatweave.passes.nests.hard import (
     by_keys,
     hoisted,
+    is_array,
     is_hard,
     keys_of,
     may_fail,
@@ -42,7 +43,7 @@ from flatweave.passes.nests.segments import (
 from flatweave.passes.rewrite import numbered, tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, array_type
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, array_type
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
 
@@ -339,8 +340,3 @@ def _nest(b: Builder, op: Nest) -> list[Atom]:
         total = bound[1 + 2 * group] = totals.setdefault(group, extent)
         bound.append(flat if extent == total else b.emit(Reshape(flat, (total, *rest)))[0])
     return bound
-
-
-def is_array(atom: Atom) -> bool:
-    """Whether an atom is an array rather than a scalar."""
-    return isinstance(atom.type, ArrayType)

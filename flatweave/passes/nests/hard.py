@@ -135,7 +135,7 @@ class _Reads:
 
     def _let(self, let: Let, space: Space, often: float) -> None:
         op = let.op
-        arrays = [var for var in let.vars if _is_array(var)]
+        arrays = [var for var in let.vars if is_array(var)]
         if isinstance(op, Map | Generate | Reshape | Concat):
             often = max((self.reads[var] for var in arrays), default=0)
         if isinstance(op, Map | Generate) and not self._may_repeat(arrays, often):
@@ -147,7 +147,7 @@ class _Reads:
                 axes = [Axis(extent, fn.params, along) for extent in op.shape()]
                 self._body(fn, (*space, *_inner(let, len(axes)), *axes), often)
                 for x, param in zip(xs, fn.params, strict=True):
-                    self._whole(x, space, self.reads[param] if _is_array(param) else often)
+                    self._whole(x, space, self.reads[param] if is_array(param) else often)
             case Generate(shape=shape, fn=fn):
                 axes = [Axis(e, (p,), (p,)) for e, p in zip(shape, fn.params, strict=True)]
                 self._body(fn, (*space, *_inner(let, len(axes)), *axes), often)
@@ -173,7 +173,7 @@ class _Reads:
 
     def _whole(self, array: Atom, space: Space, often: float) -> None:
         """Each element is read for each of a space."""
-        if _is_array(array):
+        if is_array(array):
             around = [axis.extent for axis in space[self.spaces.get(array, 0) :]]
             self.reads[array] += often * self.sizes.of(around).over(self.sizes.of(()))
 
@@ -217,7 +217,8 @@ def _inner(let: Let, own: int) -> Sequence[Axis]:
     return [Axis(extent, (), ()) for extent in shape[own:]]
 
 
-def _is_array(atom: Atom) -> bool:
+def is_array(atom: Atom) -> bool:
+    """Whether an atom is an array rather than a scalar."""
     return isinstance(atom.type, ArrayType)
 
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Filter, Generate, Map, Nest, Permute, Reshape, Scatter, Sort, SortRows
 from flatweave.ops.writes import SHORT, longest_in_lanes
-from flatweave.passes.nests.distribute import as_generate, distribute, is_array, rule
-from flatweave.passes.nests.hard import by_keys, keys_of, needs_memory
+from flatweave.passes.nests.distribute import as_generate, distribute, rule
+from flatweave.passes.nests.hard import by_keys, is_array, keys_of, needs_memory
 from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.scan_rules import held_of
 from flatweave.passes.nests.segments import (

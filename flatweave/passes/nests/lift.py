@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
+from flatweave.algorithms.operator import select
 from flatweave.array_ir.syntax import FLAT, TRACED, Program
 from flatweave.base.dtypes import DType
 from flatweave.ops import HOST_BODIES, Generate, Index, Map, Nest, Reduce, Sort, Suits, Weave
@@ -313,7 +314,7 @@ class Sorted:
         for (own,), element in zip(self.keys, self.elements, strict=True):
             is_equal = b.apply("eq", own, key)
             here = b.apply("and", is_equal, b.apply("eq", before, constant(0, dtype)))
-            found = _selected(b, here, element, found)
+            found = select(b, here, element, found)
             before = b.apply("select", is_equal, b.apply("sub", before, one), before)
         return found
 
@@ -326,10 +327,6 @@ def _carried(b: Builder, keys: Elements, elements: Elements) -> Elements:
         for second in range(end, 0, -1):
             a, c = rows[second - 1], rows[second]
             exchanged = comes_before(b, c[:count], a[:count])
-            rows[second - 1] = _selected(b, exchanged, c, a)
-            rows[second] = _selected(b, exchanged, a, c)
+            rows[second - 1] = select(b, exchanged, c, a)
+            rows[second] = select(b, exchanged, a, c)
     return [row[count:] for row in rows]
-
-
-def _selected(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> tuple[Atom, ...]:
-    return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))

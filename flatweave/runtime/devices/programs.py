@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DTYPES, DType, as_dtype, bool_, f64, i64, u8
+from flatweave.base.dtypes import DTYPES, DType, as_dtype, bool_, f64, i64, stored
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
 from flatweave.base.recording import OPEN, watched
 from flatweave.runtime.devices.arrays import (
@@ -388,8 +388,3 @@ def all_is_well(device: Device) -> Memory:
     device.fill(well, ZERO, 0, size)
     device.well = well  # once it is filled: other threads take it
     return well
-
-
-def stored(dtype: DType) -> DType:
-    """The dtype in memory: a bool takes a byte."""
-    return u8 if dtype is bool_ else dtype
