@@ -331,8 +331,7 @@ FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""
 FULL_REGISTERS = 64
-"""Bytes of registers whose lanes one instruction permutes by indices that are data, and of which
-there is a minimum of words of 64 bits: AVX-512 has both."""
+"""Bytes of registers with a permutation by data, and a minimum of words of 64 bits: AVX-512."""
 CHEAP_IN_ROW = 17
 """A value up to this cost is computed for empty rows, too, and for lanes without an element: of 17
 (gradient of an expand, f32) rows together take 0.55 of the time, of 21 (a square root) 1.6."""
