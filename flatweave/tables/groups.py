@@ -157,7 +157,7 @@ def _value(value: Any) -> Any:
     """A value as an argument of an operation: a column of another library may have nulls."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "mM" and np.isnat(value).any():
         return Nullable(value)
-    kept = isinstance(value, fw.Array | np.ndarray | list | fw.Ragged) or is_kept(value)
+    kept = isinstance(value, fw.Array | np.ndarray | fw.Ragged) or is_kept(value)
     return value if kept else column(value)[0]
 
 

@@ -23,6 +23,7 @@ from flatweave.tables.keys import (
     ascend,
     both_sides,
     coded,
+    column,
     columns,
     encoded,
     far,
@@ -364,6 +365,7 @@ def rolling_by(times: Any, xs: Any, width: Any, closed: str = "right") -> Any:
         Ragged([[1], [1, 2, 3], [1, 2, 3], [4]], dtype=int64)
     """
     one_of(closed, CLOSED, f"closed of rolling_by is no {closed!r}.")
+    times, _ = column(times)
     width = in_unit_of(times, width, "the width of rolling_by")
     return _rolling_by(xs, times, width, closed=closed)
 

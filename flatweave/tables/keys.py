@@ -62,7 +62,8 @@ def column(key: Any) -> tuple[Any, Restore]:
     if isinstance(key, Categories):
         return _coded(key.codes, key.categories)
     is_native = isinstance(key, np.ndarray) and key.dtype.kind not in "OMmUT"
-    if is_native or isinstance(key, fw.Array | Nullable) or hasattr(key, "ticks") or is_text(key):
+    is_ours = isinstance(key, fw.Array | fw.Chunked | Nullable)
+    if is_native or is_ours or hasattr(key, "ticks") or is_text(key):
         return key, _same
     dictionary = _dictionary(key)
     if dictionary is not None:
@@ -70,7 +71,7 @@ def column(key: Any) -> tuple[Any, Restore]:
     if has_text(key):
         return fw.Strings(key), _same
     found = Nullable(key)
-    return (found if not bool(fw.all(found.valid)) else found.values), _same
+    return (found.values if np.asarray(found.valid).all() else found), _same
 
 
 def ticks(who: str, *arrays: Any) -> tuple[Any, ...]:
@@ -284,7 +285,7 @@ def one_length(arrays: list[Any], who: str, what: str = "keys and values") -> No
     if not all(array.shape for array in arrays):
         raise fw.ShapeError.here(
             f"{who} needs arrays for its {what}, got a single number.",
-            "Give an array: in a jitted function a list is a tuple of numbers, not an array.",
+            "Give an array, or a list of numbers.",
         )
     first = arrays[0].shape[0]
     for other in arrays[1:]:

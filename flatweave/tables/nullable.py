@@ -263,7 +263,7 @@ def _parted(values: Any) -> tuple[Any, Any]:
         filler = known[0] if known else 0.0
         return fw.asarray(np.where(valid, values, filler).tolist()), valid
     found, missing = fw.asarray(values, nulls="mask")
-    return found, fw.logical_not(missing)
+    return found, ~np.asarray(missing)
 
 
 def _has_none(values: Any) -> bool:

@@ -356,8 +356,51 @@ def test_keys_are_spread_as_they_are(dropna):
 
 
 def test_a_value_is_an_array():
-    """A list in a jitted function is a tuple of numbers."""
+    """A single number is none; a list of numbers is one."""
     with pytest.raises(fw.ShapeError, match="group_by needs arrays for its keys and values"):
         fw.group_by(np.array([1, 2]), 1.0)
-    with pytest.raises(fw.ShapeError, match="in a jitted function a list"):
-        fw.jit(lambda k, x: fw.group_by(k, x).sizes)(np.array([1, 2]), [1.0, 2.0])
+    sizes = fw.jit(lambda k, x: fw.group_by(k, x).sizes)(np.array([1, 2]), [1.0, 2.0])
+    assert sizes.tolist() == [1, 1]
+
+
+KNOWN = {
+    "a list": [2, 1, 2, 1],
+    "missing in a list": [2, None, 2, 1],
+    "objects": np.array([2, None, 2, 1], object),
+    "days": np.array(["2020-01-02", "2020-01-01", "2020-01-02", "NaT"], "M8[D]"),
+    "chunks": fw.Chunked([np.array([2, 1]), np.array([2, 1])]),
+}
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_columns_of_other_kinds_in_a_jitted_function(kind):
+    """Keys that the function reads from around it are known, and so is what is missing there."""
+    keys, x = KNOWN[kind], np.array([1.0, 2.0, 3.0, 4.0])
+
+    @fw.jit
+    def sums(x):
+        groups = fw.group_by(keys, x)
+        return groups.map(fw.sum), fw.join(keys, keys).left
+
+    expected = fw.group_by(keys, x).map(fw.sum), fw.join(keys, keys).left
+    for one, other in zip(sums(x), expected, strict=True):
+        assert np.asarray(one).tolist() == np.asarray(other).tolist()
+
+
+def test_lists_are_columns():
+    """A list of numbers is an array, inside and outside of jitted functions."""
+
+    def rows(x):
+        first = [x[0], x[1], x[0], x[2]]
+        return (
+            fw.group_by([1, 1, 2, 1], first).rows, fw.group_by(first, [1, 2, 3, 4]).rows,
+            fw.group_by([1, 2, 1, 2], [1, None, 3, 4]).agg(total="sum")["total"],
+            fw.rolling_by([1, 2, 3, 5], first, 2),
+        )  # fmt: skip
+
+    x = np.array([5.0, 7.0, 9.0])
+    for made in (rows, fw.jit(rows)):
+        assert [part.tolist() for part in made(x)] == [
+            [[5.0, 7.0, 9.0], [5.0]], [[1, 3], [2], [4]], [4, 4],
+            [[5.0], [5.0, 7.0], [7.0, 5.0], [9.0]],
+        ]  # fmt: skip
