@@ -1,14 +1,14 @@
-"""What tells a user's function from others: its code, and the values of all that the code reads.
+"""The key of a user's function: its code, and the values that the code reads.
 
     key_of_function(lambda i: xs[i] * k, arrays)    (code, .., (int, 2)) while k is 2; arrays: [xs]
 
-Calls whose functions have equal keys have the same program, so that the second is not traced. A key
-is given to a function that reads nothing but numbers, texts, dtypes, tuples of them, arrays of
-ours, functions with keys, and what this package, NumPy and Python have without a state of its own;
-and that assigns to nothing but its variables. Any other function is traced in each call.
+Calls whose functions have equal keys have the same program, so the second call is not traced. A
+function has a key if it reads only numbers, texts, dtypes, tuples of them, arrays of this package,
+functions with keys, and functions of this package, NumPy and Python that have no state, and if it
+assigns only to its variables. Each call of any other function is traced.
 
-The arrays are arguments of the program: it is traced with a function that is made to read traced
-ones in their place. Where a function needs their values at once, each call is traced, too.
+The arrays are arguments of the program: it is traced with a copy of the function that reads traced
+arrays instead. A function that needs their values is traced in each call, too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STATELESS: frozenset[Any] = frozenset(
 )  # fmt: skip
 """Functions of Python whose results depend on their arguments alone."""
 LOOKED_UP = ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD")
-"""Instructions with names that a key tells of: all others assign, delete or import."""
+"""Instructions with names whose values are in a key: all others assign, delete or import."""
 MOST_CODES = 4096
 MISSING = object()
 Functions = tuple[FunctionType, ...]
@@ -132,7 +132,7 @@ def _is_here(fn: FunctionType) -> bool:
 
 
 def _read_by(fn: FunctionType, code: CodeType) -> list[Any] | None:
-    """The values of the globals that a function reads; None where that cannot be told."""
+    """The values of the globals that a function reads; None if they are unknown."""
     names = names_read(code)
     if names is None:
         return None
@@ -149,7 +149,7 @@ def _read_by(fn: FunctionType, code: CodeType) -> list[Any] | None:
 @functools.lru_cache(MOST_CODES)
 def names_read(code: CodeType) -> dict[str, set[str]] | None:
     """The globals that code looks up, with that of the functions written in it, and the attributes
-    of each, "" for the value itself; None where the code does other things than a key tells."""
+    of each, "" for the value itself; None if the code does anything that a key does not cover."""
     found: dict[str, set[str]] = {}
     for each in _codes_in(code):
         steps = [*dis.get_instructions(each)]
@@ -173,8 +173,8 @@ def _codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_stateless(module: ModuleType, attribute: str) -> bool:
-    """Whether what a function reads of a module depends on nothing that changes: of NumPy what the
-    functions of this package stand for, and numbers."""
+    """Whether an attribute of a module never changes: of NumPy numbers, and the functions that this
+    package has, too."""
     if module in LIBRARIES or module.__name__.partition(".")[0] == PACKAGE:
         return True
     value = getattr(np, attribute, None) if module is np else None
@@ -247,15 +247,15 @@ def is_function(value: Any) -> bool:
 
 
 def function_of(leaf: Any) -> Any:
-    """A function, or the one that a kept call has a reference to, which is being called."""
+    """A function, or the function of a weak reference in a kept call."""
     return leaf() if type(leaf) is weakref.ref else leaf
 
 
 def parts_with_functions(
     functions: list[Any], arrays: list[HostArray], value: Any, key: list[Any]
 ) -> Iterable[Any] | None:
-    """The parts of an argument whose structure goes into the key; of a function none, but what
-    tells it from others does. The functions and the arrays that they read are added to lists."""
+    """The parts of an argument whose structure goes into the key. A function has no parts, and its
+    key goes into the key. The functions and the arrays that they read are added to lists."""
     if type(value) is not FunctionType:
         return node_parts(value, key)
     own = value if is_constant(value) else key_of_function(value, arrays)
@@ -269,15 +269,15 @@ def parts_with_functions(
 
 
 class OfFunctions:
-    """What runs calls with functions of one key. Those of the last call are traced where extents of
-    1 need a program of their own: what the functions of the first call read may have changed. They
-    are not kept, as they may hold arrays."""
+    """The entry of calls with functions of one key. If extents of 1 need another program, it is
+    traced with the functions of the last call, since the values that the first ones read may have
+    changed. References to them are weak, as they may hold arrays."""
 
     __slots__ = ("_entry", "_places", "_traced")
 
     def __init__(self, entry: Callable[..., Any], traced: list[Any], places: list[int]) -> None:
         self._entry = entry
-        self._traced = traced  # what a trace is made with, the functions at some places
+        self._traced = traced  # leaves of the call that is traced; functions are at `places`
         self._places = places
 
     def renew(self, functions: Iterable[Any]) -> None:
