@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from flatweave.access import most
-from flatweave.access.analyse import Values
+from flatweave.access.analyse import scalar_values
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir import Gives, KernelOp
 from flatweave.kernel_ir.host import Alloc, Launch
@@ -307,6 +307,6 @@ def trip_count_bound(made: Made, op: For) -> int | None:
     step = op.step
     if not isinstance(step, Const) or step.value <= 0:
         return None
-    known = Values(made.get)
+    known = scalar_values(made.get)
     gap = most(known.of(op.hi).plus(known.of(op.lo), -1))
     return None if gap is None else max(0, -(-gap // int(step.value)))
