@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import RandomState
 
 import flatweave as fw
 from flatweave.frontend.call.function_keys import key_of_function
@@ -106,6 +107,7 @@ UNKNOWN: dict[str, Callable[[Any], Any]] = {
     "a list": lambda a: a * LIST[0],
     "a class": lambda a: a * Settings.factor,
     "random numbers of NumPy": lambda a: a * np.random.rand(),
+    "a class of NumPy with a state": lambda a: a * RandomState().rand(),
     "a module with a state": lambda a: a * random.random(),
     "what is printed": lambda a: (print(), a)[1],
     "an assignment": counting(),
@@ -280,3 +282,16 @@ def test_arrays_are_not_kept() -> None:
         kept = called(fill)
         gc.collect()
         assert kept() is None
+
+
+def test_dicts_in_other_orders() -> None:
+    """A function sees the order in which the user wrote a dict."""
+
+    def first(row: dict[str, Any]) -> Any:
+        return next(iter(row.values()))
+
+    a, b = XS, XS * 2
+    for _ in range(2):
+        for rows in ({"a": a, "b": b}, {"b": b, "a": a}):
+            np.testing.assert_array_equal(fw.vmap(first)(rows), next(iter(rows.values())))
+            np.testing.assert_array_equal(fw.map(first, rows), next(iter(rows.values())))

@@ -196,7 +196,8 @@ class OperationCall:
             parts += (user_location().instruction,)
         dynamic = tuple(key_of(value) for value in self.values)
         places = tuple(self.static)
-        return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
+        trees = tuple((tree, tree.orders) for tree in self.trees)  # functions see orders of dicts
+        return self.known, self.keywords, trees, places, parts, dynamic
 
     def body(self, tracers: Sequence[Any]) -> object:
         """Call the function's body with traced arguments instead of concrete ones."""

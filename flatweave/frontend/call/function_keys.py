@@ -75,19 +75,25 @@ def _key_of(value: Any, around: Functions, arrays: list[HostArray]) -> object:
         return HostArray, place, value.dtype, value.ndim
     if cls is tuple:
         return _all_of(value, around, arrays)
-    if issubclass(cls, DType | np.dtype | Tree) or cls is np.ufunc or _is_ours(cls, value):
+    if cls is Tree:
+        return cls, value, value.orders
+    if issubclass(cls, DType | np.dtype) or cls is np.ufunc or _is_ours(cls, value):
         return cls, value
     if cls is FunctionType:
         return _of_function(value, around, arrays)
     if cls is functools.partial:
         parts = (value.func, *value.args, *value.keywords, *value.keywords.values())
         return None if vars(value) else _all_of((len(value.args), *parts), around, arrays)
-    if issubclass(cls, type):
-        home = str(value.__module__).partition(".")[0]
-        return (cls, value) if home in (builtins.__name__, np.__name__, PACKAGE) else None
-    if cls is BuiltinFunctionType:
-        return (cls, value) if value in STATELESS else None
-    return None
+    is_known = value in STATELESS if cls is BuiltinFunctionType else _is_class(value)
+    return (cls, value) if is_known else None
+
+
+def _is_class(value: Any) -> bool:
+    """Whether a value is a class without a state: one of Python's, ours, or of NumPy's scalars."""
+    if not isinstance(value, type):
+        return False
+    home = str(value.__module__).partition(".")[0]
+    return home in (builtins.__name__, PACKAGE) or issubclass(value, np.generic)
 
 
 def _is_ours(cls: type, value: Any) -> bool:
@@ -180,7 +186,7 @@ def _is_stateless(module: ModuleType, attribute: str) -> bool:
     value = getattr(np, attribute, None) if module is np else None
     if isinstance(value, ModuleType):
         return False
-    return attribute in MODULES or isinstance(value, np.ufunc | type | float)
+    return attribute in MODULES or isinstance(value, np.ufunc | float) or _is_class(value)
 
 
 def reading(leaves: list[Any], places: Iterable[int], count: int) -> None:
