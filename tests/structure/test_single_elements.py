@@ -38,7 +38,8 @@ PROGRAMS = {
         ["i64[n_1]"],
     ),
     "a short cut of an expansion": (
-        lambda s: expanded(s)[2:5], SIZES, EXPANDED[2:5], 2, ["i64[n_1]", "f64[t] (result)"],
+        lambda s: expanded(s)[2:5], SIZES, EXPANDED[2:5], 2,
+        ["i64[n_1]", "f64[maximum(minimum(5, t) - 2, 0)] (result)"],
     ),
     "a few of an expansion": (
         lambda s: (lambda e: fw.map(lambda i: e[i * 2], fw.iota(3)))(expanded(s)), SIZES,

@@ -11,7 +11,6 @@ must be traced to be known; but programs that are equal share what was compiled.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from flatweave.frontend.call.function_keys import (
     key_of_static,
     parts_with_functions,
     reading,
+    reference_to,
 )
 from flatweave.frontend.call.operation import EVALUATOR, Operation
 from flatweave.frontend.call.options import in_force
@@ -220,7 +220,7 @@ class OperationCall:
         for i in self.dynamic:
             self.leaves[i] = None
         for i in self.places:
-            self.leaves[i] = self.static[i] = weakref.ref(self.leaves[i])
+            self.leaves[i] = self.static[i] = reference_to(self.leaves[i])
         self.values = [stand_in(value) for value in self.values]
 
     def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:

@@ -252,6 +252,11 @@ def is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, LITERAL) and not is_constant(value)
 
 
+def reference_to(fn: Any) -> Any:
+    """A weak reference to a function; a ufunc, which has none and holds no arrays, as it is."""
+    return fn if type(fn) is np.ufunc else weakref.ref(fn)
+
+
 def function_of(leaf: Any) -> Any:
     """A function, or the function of a weak reference in a kept call."""
     return leaf() if type(leaf) is weakref.ref else leaf
@@ -289,7 +294,7 @@ class OfFunctions:
     def renew(self, functions: Iterable[Any]) -> None:
         """Take the functions of a call."""
         for place, fn in zip(self._places, functions, strict=True):
-            self._traced[place] = weakref.ref(fn)
+            self._traced[place] = reference_to(fn)
 
     def __call__(self, flat: list[Any]) -> Any:
         return self._entry(flat)
