@@ -28,6 +28,14 @@ INTERIOR = frozenset({
 })  # fmt: skip
 
 
+PACKAGE = __name__.partition(".")[0]
+
+
+def is_in_package(module: object) -> bool:
+    """Whether the name of a module is that of one of this package."""
+    return str(module).partition(".")[0] == PACKAGE
+
+
 class Spot(NamedTuple):
     """The resolved facts of a location."""
 

@@ -8,7 +8,7 @@ from flatweave.tables import missing as missing
 from flatweave.tables import verbs as verbs
 from flatweave.tables.groups import Groups, group_by
 from flatweave.tables.intervals import nearest, neighbors, overlaps
-from flatweave.tables.joins import Join, join, join_asof, rolling, rolling_by, slices
+from flatweave.tables.joins import Join, join, join_asof
 from flatweave.tables.nullable import Nullable, is_none
 from flatweave.tables.numbering import (
     n_unique,
@@ -31,7 +31,7 @@ from flatweave.tables.selection import (
     softmax,
     top_k,
 )
-from flatweave.tables.verbs import unflatten
+from flatweave.tables.verbs import rolling, rolling_by, slices, unflatten
 
 __all__ = [
     "Groups", "Join", "Nullable", "argpartition", "changed", "cummax", "cummin", "group_by",

@@ -1,4 +1,4 @@
-"""The best elements, their ranks, and what is computed along an axis with a maximum.
+"""The best elements, their ranks, fits of rows, and what is computed along an axis with a maximum.
 
     top_k(x, k)         the first k of a stable sort, NaN last
     rank(x)             positions in the sorted array, the mean for equals
@@ -313,6 +313,32 @@ def softmax(x: Any, axis: Any = None) -> Any:
     top = fw.stop_gradient(fw.max(array, axis=axis, keepdims=True, initial=-fw.inf))
     parts = fw.exp(array - fw.where(fw.isfinite(top), top, 0))
     return parts / fw.sum(parts, axis=axis, keepdims=True)
+
+
+@fw.operation()
+def corr(rows: Any, other: Any) -> Any:
+    """The correlation of each row with that of another Ragged."""
+    return fw.map(_correlation, rows, other)
+
+
+def _correlation(x: Any, y: Any) -> Any:
+    dx, dy = x - fw.mean(x), y - fw.mean(y)
+    return fw.sum(dx * dy) / fw.sqrt(fw.sum(dx * dx) * fw.sum(dy * dy))
+
+
+@fw.operation()
+def linear_fit(rows: Any, other: Any) -> Any:
+    """The line through the points of each row."""
+    found = fw.map(_fit, rows, other)
+    return dict(zip(("intercept", "slope", "intercept_error", "slope_error"), found, strict=True))
+
+
+def _fit(x: Any, y: Any) -> Any:
+    n = fw.asarray(x.shape[0]).astype(fw.f64)
+    sx, sy, sxx, sxy = fw.sum(x), fw.sum(y), fw.sum(x * x), fw.sum(x * y)
+    delta = n * sxx - sx * sx
+    intercept, slope = (sxx * sy - sx * sxy) / delta, (n * sxy - sx * sy) / delta
+    return intercept, slope, fw.sqrt(sxx / delta), fw.sqrt(n / delta)
 
 
 def of_values(rows: Any, function: Callable[[Any], Any]) -> Any:

@@ -28,14 +28,13 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import is_record
-from flatweave.base.source import user_location
+from flatweave.base.source import is_in_package, user_location
 from flatweave.frontend import MODULES
 from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant
 from flatweave.frontend.call.signature import identity
 from flatweave.frontend.values.array import HostArray, HostComplex
 from flatweave.frontend.values.tree import Tree, node_parts
 
-PACKAGE = __name__.partition(".")[0]
 NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, slice, type(...))
 LIBRARIES = (math, cmath, operator)
 STATELESS: frozenset[Any] = frozenset(
@@ -56,11 +55,7 @@ def key_of_function(fn: Any, arrays: list[HostArray]) -> tuple[Any, ...] | None:
     """The key of a function, or of a `functools.partial` of one; None where it has none. The arrays
     that it reads are added to `arrays`, where they are not there yet."""
     key = _key_of(fn, (), arrays)
-    try:
-        hash(key)
-    except TypeError:  # a record of what has no hash
-        return None
-    return key if isinstance(key, tuple) else None
+    return key if isinstance(key, tuple) and _has_hash(key) else None
 
 
 def _key_of(value: Any, around: Functions, arrays: list[HostArray]) -> object:
@@ -77,7 +72,7 @@ def _key_of(value: Any, around: Functions, arrays: list[HostArray]) -> object:
         return _all_of(value, around, arrays)
     if cls is Tree:
         return cls, value, value.orders
-    if issubclass(cls, DType | np.dtype) or cls is np.ufunc or _is_ours(cls, value):
+    if _is_value(value):
         return cls, value
     if cls is FunctionType:
         return _of_function(value, around, arrays)
@@ -92,13 +87,15 @@ def _is_class(value: Any) -> bool:
     """Whether a value is a class without a state: one of Python's, ours, or of NumPy's scalars."""
     if not isinstance(value, type):
         return False
-    home = str(value.__module__).partition(".")[0]
-    return home in (builtins.__name__, PACKAGE) or issubclass(value, np.generic)
+    home = value.__module__
+    return home == builtins.__name__ or is_in_package(home) or issubclass(value, np.generic)
 
 
-def _is_ours(cls: type, value: Any) -> bool:
-    """Whether a value is a record of this package, which is compared by its fields."""
-    return is_record(value) and str(cls.__module__).partition(".")[0] == PACKAGE
+def _is_value(value: Any) -> bool:
+    """Whether a value is compared by what it holds: a dtype, a ufunc, a record of this package."""
+    if isinstance(value, DType | np.dtype | np.ufunc):
+        return True
+    return is_record(value) and is_in_package(type(value).__module__)
 
 
 def _all_of(
@@ -134,7 +131,7 @@ def _of_function(fn: FunctionType, around: Functions, arrays: list[HostArray]) -
 
 def _is_here(fn: FunctionType) -> bool:
     """Whether a function was written in this package, where globals do not change."""
-    return str(fn.__globals__.get("__name__")).partition(".")[0] == PACKAGE
+    return is_in_package(fn.__globals__.get("__name__"))
 
 
 def _read_by(fn: FunctionType, code: CodeType) -> list[Any] | None:
@@ -181,7 +178,7 @@ def _codes_in(code: CodeType) -> Iterator[CodeType]:
 def _is_stateless(module: ModuleType, attribute: str) -> bool:
     """Whether an attribute of a module never changes: of NumPy numbers, and the functions that this
     package has, too."""
-    if module in LIBRARIES or module.__name__.partition(".")[0] == PACKAGE:
+    if module in LIBRARIES or is_in_package(module.__name__):
         return True
     value = getattr(np, attribute, None) if module is np else None
     if isinstance(value, ModuleType):
@@ -237,14 +234,17 @@ def key_of_static(value: Any, arrays: list[HostArray]) -> object:
     """A static leaf as part of a key; None if it does not identify equal calls."""
     if is_function(value):
         return key_of_function(value, arrays)
-    if callable(value) and not isinstance(value, LITERAL):
-        return value
     key = identity(value)
+    return key if _has_hash(key) else None
+
+
+def _has_hash(key: object) -> bool:
+    """Whether a key can be looked up; a record of what has no hash has none."""
     try:
         hash(key)
     except TypeError:
-        return None
-    return key
+        return False
+    return True
 
 
 def is_function(value: Any) -> bool:

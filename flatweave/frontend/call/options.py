@@ -37,15 +37,7 @@ from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError, EscapedArrayError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
-from flatweave.base.schedule import (
-    Schedule,
-    expand_variant,
-    permute_variant,
-    plans_of_sweeps,
-    tape_bytes,
-    version_variant,
-)
-from flatweave.base.schedule import seq_factor as read_seq_factor
+from flatweave.base.schedule import VARIANTS, Schedule, plans_of_sweeps
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.array import HostArray, HostComplex, kind_of
 from flatweave.frontend.values.elsewhere import DeviceArray
@@ -157,26 +149,19 @@ def schedule(
             "fw.schedule inside a function that is being compiled: a program has one schedule.",
             "Write the `with` around the call.",
         )
+    options = {
+        "expand": expand, "permute": permute, "version": version, "seq_factor": seq_factor,
+        "tape": tape,
+    }  # fmt: skip
     wished = config.schedule
     try:
         if text is not None:
             checked(plans_of_sweeps, text, f"{text!r:.60}")
             wished = replace(wished, text=plans_of_sweeps(text))
-        if expand is not None:
-            checked(expand_variant, expand, f"{expand=}")
-            wished = replace(wished, expand=expand)
-        if permute is not None:
-            checked(permute_variant, permute, f"{permute=}")
-            wished = replace(wished, permute=permute)
-        if version is not None:
-            checked(version_variant, version, f"{version=}")
-            wished = replace(wished, version=version)
-        if seq_factor is not None:
-            checked(read_seq_factor, seq_factor, f"{seq_factor=}")
-            wished = replace(wished, seq_factor=seq_factor)
-        if tape is not None:
-            checked(tape_bytes, tape, f"{tape=}")
-            wished = replace(wished, tape=tape)
+        for name, value in options.items():
+            if value is not None:
+                found: Any = checked(VARIANTS[name], value, f"{name}={value!r}")
+                wished = replace(wished, **{name: found})
     except ArgumentError as failure:
         failure.where = user_location()
         raise

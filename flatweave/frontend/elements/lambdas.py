@@ -13,11 +13,10 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
 from flatweave.base.pretty import counted
-from flatweave.base.source import Location, function_location, user_location
+from flatweave.base.source import Location, function_location, is_in_package, user_location
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcasting import cast, generated, read, taken
 from flatweave.frontend.trace.extents import ONE, same
-from flatweave.frontend.trace.run_time_checks import PACKAGE
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values import datetimes
 from flatweave.frontend.values.array import METHODS, Tracer, describe, kind_of
@@ -140,8 +139,8 @@ def name_of(fn: Any) -> str:
 def defined_at(fn: Any) -> Location | None:
     """Where a function of the user's was written, when it was written in Python."""
     code = getattr(fn, "__code__", None)
-    is_ours = str(getattr(fn, "__module__", "")).partition(".")[0] == PACKAGE
-    return function_location(code) if code is not None and not is_ours else None
+    is_written_here = is_in_package(getattr(fn, "__module__", ""))
+    return function_location(code) if code is not None and not is_written_here else None
 
 
 def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
@@ -262,7 +261,7 @@ def is_known_neutral(fn: Lambda, k: int, atom: Atom) -> bool:
 def is_ours(op: Any) -> bool:
     """Whether an operator is part of what a function of ours computes."""
     is_public = getattr(op, "__wrapped__", None) is not None and op in OPERATIONS
-    return not is_public and str(getattr(op, "__module__", "")).partition(".")[0] == PACKAGE
+    return not is_public and is_in_package(getattr(op, "__module__", ""))
 
 
 def combine_lambda(combine: Callable[..., Sequence[Tracer]], types: Sequence[Type]) -> Lambda:

@@ -88,7 +88,7 @@ def at_once(
                 if other is None:
                     return NotImplemented
         try:
-            if small is not None and a.ndim > 2 and not (is_square and not are_square(a)):
+            if small is not None and a.ndim > 2 and (are_square(a) or not is_square):
                 result = small(a, *others, **options)
                 if result is not None:
                     return kind(*result) if type(result) is tuple else result

@@ -6,7 +6,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from types import TracebackType
 
 from flatweave.array_ir.syntax import (
@@ -35,7 +34,7 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
-from flatweave.base.source import Location, user_location
+from flatweave.base.source import Location, is_in_package, user_location
 from flatweave.frontend.values.arguments import ScalarOverflowError
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Check
@@ -291,9 +290,6 @@ def _sum(who: str, a: object, b: object) -> str:
 # flatweave/..      left out NotTraceableError: ..
 
 
-PACKAGE = __name__.partition(".")[0]
-
-
 def leave_ours_out(error: Exception) -> None:
     """Take our frames out of the traceback of a user's mistake; `FLATWEAVE_DEBUG=1` leaves all.
 
@@ -303,8 +299,7 @@ def leave_ours_out(error: Exception) -> None:
     is_ours = True
     step = error.__traceback__
     while step is not None:
-        name = step.tb_frame.f_globals.get("__name__") or ""
-        is_ours = name.partition(".")[0] == PACKAGE
+        is_ours = is_in_package(step.tb_frame.f_globals.get("__name__"))
         if not is_ours:
             kept.append(step)
         step = step.tb_next
@@ -318,7 +313,6 @@ def leave_ours_out(error: Exception) -> None:
         leave_ours_out(error.__cause__)
 
 
-OURS = str(Path(__file__).parents[2])
 LAST = 200
 """So many frames tell who recurses: those of a program that nests are ours and the user's."""
 
@@ -326,7 +320,7 @@ LAST = 200
 def too_deep(error: RecursionError, who: str) -> Exception:
     """What to raise instead of `error`; the error itself where only the user's code recurses."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if not any(frame.f_code.co_filename.startswith(OURS) for frame in frames[-LAST:]):
+    if not any(is_in_package(frame.f_globals.get("__name__")) for frame in frames[-LAST:]):
         return error
     return Unsupported.here(
         f"{who} nests functions, branches or tuples deeper than Python's stack allows:"

@@ -13,6 +13,7 @@ import numpy as np
 
 from flatweave.base.dtypes import brain_float
 from flatweave.base.errors import ArgumentError, EscapedArrayError, Unsupported
+from flatweave.base.source import is_in_package
 from flatweave.frontend.values import arrow_interface
 
 # -- exchange -------------------------------------------------------------------------------------
@@ -187,7 +188,6 @@ class Exchange:
 
 
 PRIORITY = 1000  # ours; SciPy's sparse matrices and CuPy leave mixed operations to it
-OURS = __name__.partition(".")[0]
 PLAIN = (
     "__array__", "__array_interface__", "__array_struct__", "__cuda_array_interface__",
     "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__",
@@ -219,7 +219,7 @@ def _has_method(cls: type, method: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _has_protocol(cls: type) -> bool:
-    if issubclass(cls, np.generic) or any(_is_ours(base) for base in cls.__mro__):
+    if issubclass(cls, np.generic) or any(is_in_package(base.__module__) for base in cls.__mro__):
         return False
     if issubclass(cls, np.ndarray):
         return cls.__array_ufunc__ is not np.ndarray.__array_ufunc__
@@ -230,7 +230,7 @@ def _has_protocol(cls: type) -> bool:
 
 def has_functions(cls: type) -> bool:
     """Whether a class implements `__array_function__`, unlike NumPy's arrays and ours."""
-    if any(_is_ours(base) for base in cls.__mro__):
+    if any(is_in_package(base.__module__) for base in cls.__mro__):
         return False
     return getattr(cls, "__array_function__", None) is not np.ndarray.__array_function__
 
@@ -250,10 +250,7 @@ def computed_right(
     return operator(elements, other)
 
 
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == OURS
-
-
 def _is_known(cls: type) -> bool:
     """Whether a class is of Python's library or of this one, whose errors say more."""
-    return _is_ours(cls) or cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    home = cls.__module__
+    return is_in_package(home) or home.partition(".")[0] in sys.stdlib_module_names
