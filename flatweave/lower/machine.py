@@ -16,9 +16,7 @@ from flatweave.passes.cost import READ, STEP
 
 KIB = 1024
 CACHE_LINE = 64
-"""Bytes."""
-WHOLE_LINES = CACHE_LINE
-"""Elements that fill whole cache lines, whatever their dtype."""
+"""Bytes. 64 elements of any dtype fill a whole number of lines."""
 ADDING = 4
 """Latency of a floating-point addition in cycles: 4 on Intel's cores since Skylake, 3 on Zen. Long
 rows are summed in 4 independent chains, and loops over single elements are unrolled 4 times."""

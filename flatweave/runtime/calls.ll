@@ -53,7 +53,8 @@
   ptr,   ; 17 Exception
   i64,   ; 18 the main thread
   ptr,   ; 19 PyArray_NewCopy
-  ptr    ; 20 how many elements a view has, at least
+  ptr,   ; 20 how many elements a view has, at least
+  ptr    ; 21 HostView
 }
 @fw_facts = global %Facts zeroinitializer
 @result_name = internal constant [17 x i8] c"flatweave.result\00"
@@ -679,8 +680,11 @@ ours:
   %host = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 1)
   %complex = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 2)
   %is.host = icmp eq ptr %type, %host
+  %view = load ptr, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 21)
   %is.complex = icmp eq ptr %type, %complex
-  %is.ours = or i1 %is.host, %is.complex
+  %is.view = icmp eq ptr %type, %view
+  %is.real = or i1 %is.host, %is.view
+  %is.ours = or i1 %is.real, %is.complex
   br i1 %is.ours, label %inside, label %none
 inside:
   %distance = load i64, ptr getelementptr (%Facts, ptr @fw_facts, i64 0, i32 3)

@@ -208,12 +208,12 @@ def callable_for(signatures: Sequence[Signature]) -> Callable[..., Any]:
 
 
 class Known(NamedTuple):
-    """What the layers above say of themselves: our classes of arrays, and one array; the variable
+    """What the layers above say of themselves: our classes of arrays on the host, of real and of
+    complex numbers and of views, and an array; the variable
     of switches and those that calls are made for; lists that are empty where nobody watches calls,
     and where nothing is traced."""
 
-    host: type
-    complex: type
+    classes: tuple[type, type, type]
     example: Any
     variable: ContextVar[Any]
     switches: Any
@@ -232,7 +232,7 @@ class _Facts(ctypes.Structure):
             "new_array", "nothing", "threads", "exception",
         )
     ] + [("main_thread", ctypes.c_uint64)] + [
-        (name, ctypes.c_void_p) for name in ("new_copy", "least")
+        (name, ctypes.c_void_p) for name in ("new_copy", "least", "view")
     ]  # fmt: skip
 
 
@@ -260,7 +260,8 @@ def _fill_in(known: Known, new_array: int, values_at: int) -> None:
     for each in (*known, LEAST):
         keep_for_ever(each)
     facts = _Facts.from_address(part(CALLS).address("fw_facts"))
-    facts.ndarray, facts.host, facts.complex = id(np.ndarray), id(known.host), id(known.complex)
+    facts.ndarray = id(np.ndarray)
+    facts.host, facts.complex, facts.view = map(id, known.classes)
     facts.values_at, facts.fields_at = values_at, _HEAD
     facts.variable, facts.switches = id(known.variable), id(known.switches)
     facts.watchers, facts.traces = id(known.watchers), id(known.traces)

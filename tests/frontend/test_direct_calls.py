@@ -485,5 +485,5 @@ def test_other_threads_call_nothing_before_the_method_is_there(monkeypatch):
     monkeypatch.setattr(calls, "_fill_in", lambda *_: were_open.append(bool(calls._OPEN)))
     example = fw.asarray([1.0, 2.0])
 
-    assert calls.open_for(calls.Known(type(example), type(example), example, None, None, [], []))
+    assert calls.open_for(calls.Known((type(example),) * 3, example, None, None, [], []))
     assert were_open == [False]

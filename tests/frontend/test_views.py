@@ -1,5 +1,7 @@
 """Views as arguments: programs read their elements where they are in memory."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.frontend.call import direct
 from flatweave.frontend.call.signature import plain
 from flatweave.frontend.trace.trace import Layout, View, view_of
+from flatweave.frontend.values import elsewhere
 from flatweave.runtime import calls
 from flatweave.runtime.cpu import is_frozen
 
@@ -294,3 +297,101 @@ def test_nothing_is_read_beyond_the_view():
     command = [sys.executable, "-c", GUARDED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "read what there is", done.stderr
+
+
+MOVES = {
+    "transpose": (lambda x: x.T, lambda x: x.T),
+    "flip": (fw.flip, np.flip),
+    "columns reversed": (lambda x: fw.flip(x, axis=1), lambda x: np.flip(x, 1)),
+    "reverse": (fw.reverse, lambda x: x[::-1]),
+    "every second": (lambda x: x[::2, 1::2], lambda x: x[::2, 1::2]),
+    "every third": (lambda x: x[:, ::3], lambda x: x[:, ::3]),
+    "one column": (lambda x: x[:, 2], lambda x: x[:, 2]),
+    "moveaxis": (lambda x: fw.moveaxis(x, 0, 1), lambda x: np.moveaxis(x, 0, 1)),
+    "permute_dims": (lambda x: fw.permute_dims(x, (1, 0)), lambda x: x.T),
+    "matrix_transpose": (lambda x: x.mT, lambda x: x.T),
+    "expand_dims": (lambda x: fw.expand_dims(x.T, 1), lambda x: x.T[:, None]),
+    "broadcast_to": (
+        lambda x: fw.broadcast_to(x, (2, 5, 7)), lambda x: np.broadcast_to(x, (2, 5, 7))
+    ),
+    "twice": (lambda x: fw.flip(x.T[1:])[:, ::-1], lambda x: np.flip(x.T[1:])[:, ::-1]),
+    "unstack": (lambda x: fw.unstack(x.T)[3], lambda x: x[:, 3]),
+}  # fmt: skip
+READS = {
+    "as it is": lambda x: x,
+    "one and more": lambda x: x + 1,
+    "sum": lambda x: x.sum(),
+    "sums": lambda x: x.sum(axis=0),
+    "elements": lambda x: np.array([x[i].sum() for i in range(len(x))]),
+    "other shape": lambda x: x.reshape(-1),
+    "list": lambda x: np.array(x.tolist()),
+    "bytes": lambda x: np.array([x.nbytes, x.size, x.ndim, *x.shape, x.itemsize]),
+    "copied": lambda x: copy.deepcopy(x),
+    "kept": lambda x: pickle.loads(pickle.dumps(x)),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "?", "f2", "c16"])
+def test_our_arrays_in_another_order(move, dtype):
+    """Of numbers that are no word of a program's, too, which are put in order at once."""
+    ours, numpys = MOVES[move]
+    x = MATRIX.astype(dtype)
+    for name, read in READS.items():
+        found = np.asarray(read(ours(fw.asarray(x))))
+        wanted = np.asarray(read(numpys(x)))
+        np.testing.assert_array_equal(found, wanted, name)
+        assert name in ("one and more", "sum", "sums", "elements") or found.dtype == wanted.dtype
+
+
+def test_nothing_is_moved_until_the_order_matters():
+    """Then it is, once."""
+    x = fw.asarray(MATRIX)
+    for _ in range(3):
+        view = x.T
+        assert np.shares_memory(elsewhere.in_memory(view), MATRIX)
+        np.testing.assert_array_equal(fw.sum(view, axis=0), MATRIX.sum(axis=1))
+        assert type(view) is elsewhere.HostView
+    in_order = view.to_numpy()
+    assert in_order.flags.c_contiguous and not in_order.flags.writeable
+    assert view.to_numpy() is in_order and type(view) is type(x)
+
+
+def test_views_of_ours_are_values():
+    """Assignment changes one object alone, whoever shares its memory."""
+    x = fw.asarray(MATRIX, copy=True)
+    view, other = x.T, x[::-1]
+    view[0] = -1
+    x[1] = -2
+    np.testing.assert_array_equal(other, MATRIX[::-1])
+    np.testing.assert_array_equal(view, np.where(np.arange(7)[:, None] == 0, -1, MATRIX.T))
+    np.testing.assert_array_equal(x, np.where(np.arange(5)[:, None] == 1, -2, MATRIX))
+    rows = fw.broadcast_to(fw.asarray([1.0, 2.0]), (3, 2))
+    rows[0, 0] = 5
+    np.testing.assert_array_equal(rows, [[5, 2], [1, 2], [1, 2]])
+    other += 1
+    np.testing.assert_array_equal(other, MATRIX[::-1] + 1)
+
+
+def test_views_of_ours_are_donated_and_captured():
+    """A donated view is copied, as its memory is another array's."""
+    double = fw.jit(lambda x: x * 2, donate="x")
+    x = fw.asarray(MATRIX, copy=True)
+    np.testing.assert_array_equal(double(x.T), MATRIX.T * 2)
+    np.testing.assert_array_equal(x, MATRIX)
+    view = x.T
+    np.testing.assert_array_equal(fw.map(lambda i: view[i], fw.asarray([1, 0])), MATRIX.T[[1, 0]])
+    turned = x.T
+    added = fw.jit(lambda y: y + turned)
+    np.testing.assert_array_equal(added(MATRIX.T), MATRIX.T * 2)
+    rows = fw.Ragged(x.T, fw.asarray([0, 3, 7]))
+    np.testing.assert_array_equal(rows[1], MATRIX.T[3:])
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp", "opencl"])
+def test_views_of_ours_on_each_target(target):
+    """Targets other than the CPU are given copies."""
+    with fw.target(target):
+        view = fw.asarray(MATRIX).T[::-1]
+        np.testing.assert_array_equal(view * 2, MATRIX.T[::-1] * 2)
+        np.testing.assert_array_equal(view, MATRIX.T[::-1])

@@ -41,6 +41,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest,
 from flatweave.frontend.trace.run_time_checks import check, check_message
 from flatweave.frontend.trace.tracers import MOST, as_tracer, emit, extent_of, scalar_of
 from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.elsewhere import HOST_ARRAYS, in_memory, over
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Index, Reshape
 from flatweave.terms.build import index
@@ -98,16 +99,16 @@ def _host(xs: Any, key: Any) -> object:
     if isinstance(xs, HostArray) and isinstance(key, HostArray | np.ndarray) and not key.size:
         return _by_no_mask(xs, key)
     parts = key if type(key) is tuple else (key,)
-    if type(xs) is not HostArray or not all(type(part) in BASIC for part in parts):
+    if type(xs) not in HOST_ARRAYS or not all(type(part) in BASIC for part in parts):
         return NotImplemented
-    values = xs.to_numpy()
+    values = in_memory(xs)
     if sum(type(part) in (int, slice) for part in parts) > values.ndim:
         return NotImplemented
     try:
         found = np.asarray(values[key])
     except (IndexError, OverflowError, TypeError, ValueError):
         return NotImplemented  # our message says more
-    return host_array(np.ascontiguousarray(found).reshape(found.shape))
+    return over(found)
 
 
 def _by_no_mask(xs: HostArray, mask: Any) -> object:

@@ -148,7 +148,7 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
     run_time_checks.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
 
 
-@operation(static="axes")
+@operation(static="axes", moves=np.transpose)
 def transpose(xs: Any, axes: Any = None) -> Array:
     """The array with its axes in the order `axes`, reversed when none is given.
 
@@ -183,7 +183,7 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
     return generated(shape, lambda *at: read(array, [at[place] for place in places]))[0]
 
 
-@operation(static="axis")
+@operation(static="axis", moves=lambda xs, axis=0: np.flip(xs, axis))
 def reverse(xs: Any, axis: int = 0) -> Array:
     """The elements from last to first, of a Ragged its rows; along axis 1 those of each row.
 
@@ -299,7 +299,7 @@ def _from(array: Tracer, start: Atom, number: int) -> Tracer:
     return generated(array.extents, at)[0]
 
 
-@operation(static="axis")
+@operation(static="axis", moves=np.expand_dims)
 def expand_dims(xs: Any, axis: Any = 0) -> Array:
     """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0; of
     a tuple at each of them.
@@ -331,7 +331,7 @@ def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
     return reshaped(array, shape)
 
 
-@operation()
+@operation(moves=np.broadcast_to)
 def broadcast(xs: Any, shape: Any) -> Array:
     """The array repeated along new leading axes and along axes of extent 1.
 
@@ -366,3 +366,10 @@ def repeated(array: Tracer, target: Sequence[Atom], message: str, remedy: str) -
         return array
     run_time_checks.fit(target)
     return generated(target, lambda *at: read_stretched(array, at))[0]
+
+
+@operation(any_dtype=True)
+def stored(xs: Any) -> Array:
+    """The elements of a view in row-major order."""
+    array = as_tracer(xs)
+    return generated(array.extents, lambda *at: read(array, at))[0]

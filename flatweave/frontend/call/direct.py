@@ -34,7 +34,7 @@ from flatweave.base.recording import OPEN
 from flatweave.frontend.call.options import PLACE
 from flatweave.frontend.trace.trace import View, view_of
 from flatweave.frontend.values.array import HostArray, HostComplex, host_array
-from flatweave.frontend.values.elsewhere import DeviceArray
+from flatweave.frontend.values.elsewhere import HOST_ARRAYS, DeviceArray, HostView, in_memory
 from flatweave.frontend.values.number_formats import Interleaved
 from flatweave.frontend.values.scope import TRACING
 from flatweave.frontend.values.tree import LEAF, Node, Tree, parts_of, unflatten
@@ -245,12 +245,12 @@ def may_enter(run: Any) -> bool:
 
 def values_of(value: Any) -> Any:
     """NumPy's array in an array of ours; other values as they are."""
-    return value._values if type(value) in (HostArray, HostComplex) else value
+    return in_memory(value) if type(value) in HOST_ARRAYS else value
 
 
 def _is_open() -> bool:
     example = host_array(np.zeros(1))
-    known = calls.Known(HostArray, HostComplex, example, CURRENT, PROCESS, OPEN, TRACING)
+    known = calls.Known(HOST_ARRAYS, example, CURRENT, PROCESS, OPEN, TRACING)
     return calls.open_for(known)
 
 
@@ -296,7 +296,7 @@ def quick(
             arg = arg._values
         elif cls is DeviceArray and arg.resident.shape:
             arg = arg.resident
-        elif cls is not NDARRAY:
+        elif cls is not NDARRAY and cls is not HostView:
             if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
                 key.append(cls)
                 flat.append(arg)
@@ -309,9 +309,10 @@ def quick(
                     return False
                 continue
         else:
-            flags = arg.flags
+            values = in_memory(arg) if cls is HostView else arg
+            flags = values.flags
             if not (flags.c_contiguous and flags.aligned):
-                view = in_place(arg, target)
+                view = in_place(values, target)
                 if view is None and not target:
                     return False
                 if view is not None:
@@ -319,7 +320,8 @@ def quick(
                     key.append(view.layout)
                     flat += view.flat
                     continue
-                arg = np.array(arg, order="C")
+                values = arg._values if cls is HostView else np.array(arg, order="C")
+            arg = values
         shape, dtype = arg.shape, arg.dtype
         key.append(dtype)
         key.append(len(shape))

@@ -32,7 +32,8 @@ from flatweave.base.source import is_in_package, user_location
 from flatweave.frontend import MODULES
 from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant
 from flatweave.frontend.call.signature import identity
-from flatweave.frontend.values.array import HostArray, HostComplex
+from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.elsewhere import HOST_ARRAYS
 from flatweave.frontend.values.tree import Tree, node_parts
 
 NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, slice, type(...))
@@ -64,7 +65,7 @@ def _key_of(value: Any, around: Functions, arrays: list[HostArray]) -> object:
     cls = type(value)
     if cls in NUMBERS or issubclass(cls, np.generic):
         return identity(value)
-    if cls is HostArray or cls is HostComplex:
+    if cls in HOST_ARRAYS:
         place = next((i for i, other in enumerate(arrays) if other is value), len(arrays))
         arrays += [value] * (place == len(arrays))
         return HostArray, place, value.dtype, value.ndim
@@ -202,7 +203,7 @@ def _rebound(value: Any, instead: Mapping[int, Any], made: dict[int, FunctionTyp
     """A value that a function reads, with others in place of arrays, by the identity of each;
     `made` has the functions that are being made."""
     cls = type(value)
-    if cls is HostArray or cls is HostComplex:
+    if cls in HOST_ARRAYS:
         return instead[id(value)]
     if cls is tuple:
         return tuple(_rebound(part, instead, made) for part in value)

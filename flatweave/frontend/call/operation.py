@@ -43,6 +43,7 @@ from flatweave.frontend.values.arguments import (
     python_value,
 )
 from flatweave.frontend.values.array import METHODS, Array, HostArray, describe, separate
+from flatweave.frontend.values.elsewhere import by_strides, is_large
 from flatweave.frontend.values.number_formats import speaks_of_complex, speaks_of_short
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import (
@@ -70,6 +71,7 @@ class Operation:
     rest: str  # the name of *args, or ""
     static: frozenset[str]
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
+    moves: Callable[..., Any] | None  # NumPy's function, which gives a view of the first argument
     values: int  # the number of leading arguments whose values never change the program
     is_elementwise: bool
     is_reduction: bool  # its first argument without an `axis` is one row of elements
@@ -86,7 +88,8 @@ EVALUATOR: list[Evaluator] = []
 
 
 def operation(
-    *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
+    *, static: str = "", host: Callable[..., Any] | None = None,
+    moves: Callable[..., Any] | None = None, elementwise: bool = False,
     reduction: bool = False, structured: str = "", parts: str = "", numbers: str = "",
     lists: str = "", axial: bool = False, renamed: str = "", composed: bool = False,
     any_dtype: bool = False, name: str = "", order: str = "",
@@ -118,25 +121,19 @@ def operation(
         first = next((at for at, name in enumerate(named) if name in convert), sys.maxsize)
         taken = functools.partial(_taken, old_names, convert, named)
         known = Operation(
-            name or body.__name__,
-            body,
-            named,
-            rest[0] if rest else "",
-            frozenset(static.split()) | options,
-            host,
+            name or body.__name__, body, named, rest[0] if rest else "",
+            frozenset(static.split()) | options, host, moves,
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
-            elementwise,
-            reduction,
-            frozenset(["shape", *structured.split(), *numbers.split()]),
-            frozenset(several),
-            DirectCalls(),
-        )
+            elementwise, reduction, frozenset(["shape", *structured.split(), *numbers.split()]),
+            frozenset(several), DirectCalls(),
+        )  # fmt: skip
         direct = known.direct
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             result: Any = NotImplemented
-            if host is None:  # else the sizes say who computes, whatever was called before
+            # else the sizes say who computes, whatever was called before
+            if host is None and not (moves and is_large(args)):
                 result = direct.call(*args, **kwargs) if kwargs else direct.call(*args)
                 if result is not NotImplemented and type(result) is not int:
                     return result
@@ -182,6 +179,8 @@ def _at_once(
     """The result of a call outside of every trace; `tried` is what machine code gave."""
     try:
         found = known.host(*args, **kwargs) if known.host else NotImplemented
+        if known.moves and is_large(args):
+            found = by_strides(known.moves, args, kwargs)
         if found is not NotImplemented:
             for arg in args:
                 if arg is found:

@@ -32,7 +32,7 @@ from flatweave.frontend.values.arguments import literal_dtype
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.asarray import no_array, values_of
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.frontend.values.elsewhere import DeviceArray
+from flatweave.frontend.values.elsewhere import DeviceArray, HostView, in_memory
 from flatweave.frontend.values.foreign_arrays import is_lazy, is_masked, on_gpu
 from flatweave.frontend.values.number_formats import is_complex, is_short, pairs_of, words_of
 from flatweave.frontend.values.tree import Tree
@@ -173,8 +173,9 @@ def plain(value: Any, name: str, otherwise: str = "", target: str = "") -> Any:
         on_device = on_gpu(value, name)
         if on_device is not None:
             return on_device if on_device.ndim else on_device.values()
-    elif isinstance(value, np.ndarray) and not is_masked(value):
-        view = in_place(np.asarray(value), target)
+    elif type(value) is HostView or (isinstance(value, np.ndarray) and not is_masked(value)):
+        there = in_memory(value) if type(value) is HostView else np.asarray(value)
+        view = in_place(there, target)
         if view is not None:
             return view
     values = values_of(value, name)

@@ -27,8 +27,9 @@ from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents, run_time_checks
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
-from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import METHODS, Array, HostArray, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values
+from flatweave.frontend.values.elsewhere import HOST_ARRAYS, in_memory, over
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import flat_values, is_irregular
 from flatweave.ops import Weave
@@ -86,11 +87,12 @@ def _host_unstack(x: Any, axis: Any = 0) -> object:
     """Outside of a trace every extent is known."""
     if not isinstance(x, HostArray | np.ndarray) or type(axis) is not int:
         return NotImplemented
-    values = np.asarray(x)
+    is_kept = isinstance(x, HOST_ARRAYS)  # which nobody changes
+    values = in_memory(x) if isinstance(x, HOST_ARRAYS) else np.asarray(x)
     if not -values.ndim <= axis < values.ndim:
         return NotImplemented
     rows = np.moveaxis(values, axis, 0)
-    return tuple(host_array(np.array(row)) for row in rows)
+    return tuple(over(np.asarray(row) if is_kept else np.array(row, order="C")) for row in rows)
 
 
 @operation(static="axis", host=_host_unstack)
@@ -154,7 +156,7 @@ def squeeze(x: Any, axis: Any = None) -> Array:
     return reshaped(array, [e for at, e in enumerate(array.extents) if at not in gone])
 
 
-@operation(static="source destination")
+@operation(static="source destination", moves=np.moveaxis)
 def moveaxis(x: Any, source: Any, destination: Any) -> Array:
     """The array with some axes moved; the others keep their order.
 
@@ -177,7 +179,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Array:
     return transposed(array, order)
 
 
-@operation(static="axes")
+@operation(static="axes", moves=np.transpose)
 def permute_dims(x: Any, axes: Any) -> Array:
     """The array with its axes in the order `axes`.
 
@@ -190,7 +192,7 @@ def permute_dims(x: Any, axes: Any) -> Array:
     return transposed(as_tracer(x, "x of permute_dims"), axes)
 
 
-@operation()
+@operation(moves=lambda x: np.swapaxes(x, -1, -2))
 def matrix_transpose(x: Any) -> Array:
     """Matrices with rows and columns changed; axes before the last two stay.
 
@@ -211,7 +213,7 @@ def matrix_transpose(x: Any) -> Array:
     return transposed(array, order)
 
 
-@operation(static="axis")
+@operation(static="axis", moves=np.flip)
 def flip(x: Any, axis: Any = None) -> Array:
     """The elements from last to first, along all axes or those given; of a Ragged, too.
 

@@ -30,6 +30,7 @@ from flatweave.base.source import asides, user_location
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit, stored
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
+from flatweave.frontend.values.elsewhere import has_views
 from flatweave.frontend.values.exchange import Captured
 from flatweave.frontend.values.foreign_arrays import is_native
 from flatweave.frontend.values.number_formats import (
@@ -212,7 +213,7 @@ def view_of(values: Values) -> View | None:
     dtype, shape, size = values.dtype, values.shape, values.itemsize
     if values.flags.c_contiguous or not values.flags.aligned or values.size < LEAST.value:
         return None
-    if dtype.kind in "cV" or not is_native(dtype):
+    if not has_views(dtype) or not is_native(dtype):
         return None
     strides = values.strides
     moving = [axis for axis, n in enumerate(shape) if n > 1 and strides[axis]]

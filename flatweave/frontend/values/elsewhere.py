@@ -1,8 +1,8 @@
-"""Values that are not in memory: arrays on a device, and pieces of arrays in chunks."""
+"""Values that are elsewhere, or in another order: arrays on a device, views, pieces of arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy as np
 from flatweave.array_ir.syntax import Fault, fault_of
 from flatweave.base.errors import UserError
 from flatweave.base.plan import Plan, Status
-from flatweave.frontend.values.array import HostArray, describe, host_array
+from flatweave.frontend.values.array import METHODS, HostArray, HostComplex, describe, host_array
 from flatweave.frontend.values.exchange import CPU, on_device
+from flatweave.frontend.values.scope import STATE
+from flatweave.runtime.calls import LEAST
 from flatweave.runtime.devices import cuda
 from flatweave.runtime.devices.arrays import Resident
 
@@ -258,6 +260,101 @@ class DeviceArray(HostArray):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return cuda.dlpack_device(self.resident)
+
+
+class HostView(HostArray):
+    """An array whose elements are not in order in memory: a transpose, a part, rows repeated. Calls
+    on the CPU read them where they are. For whatever else reads them they are put in order, once:
+    then it is an array like any other."""
+
+    __slots__ = ()
+
+    def __init__(self, values: Values) -> None:
+        _VALUES.__set__(self, values)
+
+    @property
+    def _values(self) -> Values:  # type: ignore[override]
+        if STATE.scope is None:
+            values = METHODS["stored"](in_memory(self)).to_numpy()
+        else:
+            values = np.array(in_memory(self), order="C")
+            values.setflags(write=False)
+        _VALUES.__set__(self, values)
+        self.__class__ = HostArray  # type: ignore[assignment]
+        return values
+
+    def _become(self, other: Any) -> None:
+        values = in_memory(other)
+        _VALUES.__set__(self, values)
+        self.__class__ = HostArray if values.flags.c_contiguous else HostView  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return in_memory(self).shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return in_memory(self).dtype
+
+    @property
+    def ndim(self) -> int:
+        return in_memory(self).ndim
+
+    @property
+    def size(self) -> int:
+        return in_memory(self).size
+
+    @property
+    def nbytes(self) -> int:
+        return in_memory(self).nbytes
+
+    def __len__(self) -> int:
+        return len(in_memory(self))
+
+
+_VALUES: Any = HostArray.__dict__["_values"]  # where an array holds its values, in order or not
+
+
+def in_memory(array: HostArray) -> Values:
+    """The values of an array on the host where they are, which for a view is not in order."""
+    values: Values = _VALUES.__get__(array)
+    return values
+
+
+def has_views(dtype: np.dtype[Any]) -> bool:
+    """Whether programs read views of such elements: each is one scalar of theirs, as it is."""
+    return dtype.kind in "biuf" and dtype != np.float16
+
+
+def over(values: Values) -> HostArray:
+    """An array over memory that nobody changes: a view of it, or a copy of few elements."""
+    if values.flags.c_contiguous:
+        return host_array(values)
+    if values.size < LEAST.value or not has_views(values.dtype):
+        return host_array(np.array(values, order="C"))
+    values.setflags(write=False)
+    return HostView(values)
+
+
+def is_large(args: Sequence[Any]) -> bool:
+    """Whether the first argument is an array on the host that has as many elements as a view."""
+    array: Any = args[0] if args else None
+    cls = type(array)
+    return cls is HostView or (cls is HostArray and array._values.size >= LEAST.value)
+
+
+def by_strides(move: Callable[..., Values], args: Sequence[Any], options: Any) -> object:
+    """What NumPy's function makes of a large array, moving no element; NotImplemented if it cannot.
+    """
+    try:
+        found = move(in_memory(args[0]), *args[1:], **options)
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return NotImplemented  # our message says more
+    return over(found)
+
+
+HOST_ARRAYS = (HostArray, HostComplex, HostView)
+"""The classes of arrays whose elements are in the memory of the host."""
 
 
 def at_hand(array: HostArray) -> Values | None:

@@ -27,7 +27,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.kernel_ir.warp_ops import ReduceLanes
 from flatweave.lower.context import Own
 from flatweave.lower.kernel_builder import KernelBuilder, agrees_without_nan, any_nan
-from flatweave.lower.machine import ADDING, WHOLE_LINES, WIDEST
+from flatweave.lower.machine import ADDING, CACHE_LINE, WIDEST
 from flatweave.lower.scatter.costs import UNKNOWN, WHOLE, Costs, is_large, is_near, sampled
 from flatweave.lower.scatter.scattering import (
     Division,
@@ -224,9 +224,9 @@ class _Distribute:
 
     def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
         """The block's elements to scratch memory: whole lines around the caches, then the rest."""
-        whole = b.round_down(count, index(WHOLE_LINES))
+        whole = b.round_down(count, index(CACHE_LINE))
         nans: list[Atom] = []
-        for lanes, lo, hi in ((WHOLE_LINES, index(0), whole), (1, whole, count)):
+        for lanes, lo, hi in ((CACHE_LINE, index(0), whole), (1, whole, count)):
             nans += self._leave_part(b, laid, lanes, lo, hi)
         if nans:
             at = b.add(b.add(self.row, self.tiles), index(1))

@@ -39,10 +39,8 @@ from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var, constant
 
 LEAST = 1 << 10
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
-SAMPLED = WIDEST
-"""Keys that are compared with each other, each in a lane of one step."""
-SHARED = (SAMPLED * SAMPLED // 2 - 1).bit_length()
-"""Bits that two of so many random keys share: there are 2^11 pairs of them."""
+SHARED = (WIDEST * WIDEST // 2 - 1).bit_length()
+"""Bits that two of WIDEST random keys share: there are 2^11 pairs of them."""
 SPARE = 3
 """Bits beyond those that number the elements: one of 16 stands before a smaller one, then."""
 STEPS = 4
@@ -95,8 +93,8 @@ class Mend:
         numbers' first bits, the `rest` of them is left out."""
         b = kernel.body
         dtype = keyed.bits.dtype
-        words, total = b.emit(Shared(dtype, SAMPLED))[0], kernel.capture(self.total)
-        with in_lanes(b, SAMPLED) as region:
+        words, total = b.emit(Shared(dtype, WIDEST))[0], kernel.capture(self.total)
+        with in_lanes(b, WIDEST) as region:
             lane = region.emit(Lane(index(0)))[0]
             anywhere = spread(region, region.cast(lane, u64))
             at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
@@ -110,9 +108,9 @@ class Mend:
         same = inside.cast(inside.apply("clz", other), i64)
         differs = inside.apply("ne", other, constant(0, dtype))
         longer = inside.apply("maximum", most, inside.apply("select", differs, same, index(0)))
-        found = inside.close_loop(index(0), index(SAMPLED), [index(0)], [longer])
+        found = inside.close_loop(index(0), index(WIDEST), [index(0)], [longer])
         (longest,) = b.emit(
-            Lanes(SAMPLED, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
+            Lanes(WIDEST, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
         )
         b.emit(Store(cell, index(0), longest))
 

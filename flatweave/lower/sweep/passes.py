@@ -12,7 +12,7 @@ from flatweave.kernel_ir.hierarchy import in_lanes, store_each
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.element_functions import Elements, rows_of
 from flatweave.lower.kernel_builder import KernelBuilder
-from flatweave.lower.machine import WHOLE_LINES, WIDEST
+from flatweave.lower.machine import CACHE_LINE, WIDEST
 from flatweave.lower.schedule.scan_levels import HeadFlags, ScanRecord, with_slots
 from flatweave.lower.schedule.steps import Memory
 from flatweave.lower.sweep import chains
@@ -84,7 +84,7 @@ class WithHeadFlags:
 
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""
-        end, step = index(self.chunk), WHOLE_LINES
+        end, step = index(self.chunk), CACHE_LINE
         with in_lanes(b, step) as region, region.loop(index(0), end, step) as (loop, g):
             loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
 
@@ -374,10 +374,10 @@ class SingleEvaluation:
         assert scan.compact is not None
         k = scan.compact
         stop = b.add(start, count)
-        first = b.apply("and", start, index(-WHOLE_LINES))
-        with b.loop(first, stop, WHOLE_LINES, hint="p") as (loop, line):
+        first = b.apply("and", start, index(-CACHE_LINE))
+        with b.loop(first, stop, CACHE_LINE, hint="p") as (loop, line):
             after = loop.apply("ge", line, start)
-            ends = loop.apply("le", loop.add(line, index(WHOLE_LINES)), stop)
+            ends = loop.apply("le", loop.add(line, index(CACHE_LINE)), stop)
             whole = loop.apply("and", after, ends)
             with loop.branches(whole) as (inside, edge):
                 self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
@@ -387,7 +387,7 @@ class SingleEvaluation:
         self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
         streaming: bool,
     ) -> None:  # fmt: skip
-        with in_lanes(b, WHOLE_LINES) as region:
+        with in_lanes(b, CACHE_LINE) as region:
             place = region.emit(Lane(line))[0]
             mine = None
             if not whole:
