@@ -153,6 +153,32 @@ def test_numbers_of_numpy(dtype):
     assert direct((x, one), np.complex64(1)) is NotImplemented
 
 
+def _of_numpy(key):
+    return tuple(np.asarray(part) if isinstance(part, fw.Array) else part for part in key)
+
+
+def test_index_tuples_with_slices_and_arrays():
+    """Slices are parts of the signature; machine code compares their bounds where each is one
+    object in every call, and Python finds the others by a key."""
+    matrix, at = np.arange(70.0).reshape(7, 10), np.array([1, 5, 2])
+    x, a, mask = fw.asarray(matrix), fw.asarray(at), fw.asarray(matrix[:, 0] > 20)
+    keys = [
+        (slice(None), a), (a, slice(1, 7, 2)), (a, a), (2, a), (..., a), (None, a, slice(-3, None)),
+        (mask, 1),
+    ]  # fmt: skip
+    for key in keys:
+        direct = warm(fw.getitem, x, key)
+        np.testing.assert_array_equal(direct(x, key), matrix[_of_numpy(key)])
+    for key in keys:
+        others = tuple(slice(1, None) if type(part) is slice else part for part in key)
+        np.testing.assert_array_equal(x[others], matrix[_of_numpy(others)])
+    far = slice(300, None), a
+    for _ in range(3):
+        np.testing.assert_array_equal(x[far], matrix[300:][:, at])
+    with pytest.raises(fw.IndexOutOfBounds, match="index 10 is outside an array of 10"):
+        x[:, fw.asarray([10])]
+
+
 def test_keys_and_shapes_of_public_functions():
     """Keys of random numbers, shapes, lists of arrays and functions as arguments."""
     key = fw.random.key(3)

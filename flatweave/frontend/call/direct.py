@@ -148,15 +148,21 @@ def expanded(arguments: Sequence[Argument]) -> list[Argument]:
     for argument in arguments:
         value, cls = argument.value, type(argument.value)
         inner = None if argument.is_fixed and cls is not tuple else parts_of(value, [])
+        if cls is slice:
+            inner = value.start, value.stop, value.step
+            if not all(x is None or (type(x) is int and x in ONE_OBJECT) for x in inner):
+                return []
         if inner is None or value is None:
             if argument.is_fixed and not is_constant(value):
                 return []
-            found.append(argument._replace(is_fixed=argument.is_fixed or value is None))
+            is_fixed = argument.is_fixed or value is None or value is ...
+            found.append(argument._replace(is_fixed=is_fixed))
             continue
         parts = tuple(inner)
         is_list = isinstance(value, tuple | list)
         places = () if is_list else _places(cls)
-        more = expanded([Argument(part, is_fixed=argument.is_fixed) for part in parts])
+        is_fixed = argument.is_fixed or cls is slice
+        more = expanded([Argument(part, is_fixed=is_fixed) for part in parts])
         if places is None or (parts and not more):
             return []
         found += [argument._replace(parts=len(parts), places=places, is_fixed=False), *more]
@@ -174,17 +180,22 @@ def _as_read(argument: Argument, target: str) -> Argument:
     return argument._replace(value=view.memory, layout=view.layout.words)
 
 
+ONE_OBJECT = range(-5, 257)
+"""Integers that are one object each wherever Python has them."""
+
+
 def _places(cls: type) -> tuple[int, ...] | None:
-    """Where the objects of a class of ours hold their parts; None where that is not known."""
+    """Where slices and the objects of a class of ours hold their parts; None where that is not
+    known."""
     if cls not in _PLACES:
-        _PLACES[cls] = _found_places(cls) if issubclass(cls, Node) else None
+        _PLACES[cls] = _found_places(cls) if cls is slice or issubclass(cls, Node) else None
     return _PLACES[cls]
 
 
-def _found_places(cls: type[Node]) -> tuple[int, ...] | None:
-    probes = [object() for _ in cls.parts]
+def _found_places(cls: Any) -> tuple[int, ...] | None:
+    probes = [object() for _ in (range(3) if cls is slice else cls.parts)]
     try:
-        value = cls.made(*probes)
+        value = cls(*probes) if cls is slice else cls.made(*probes)
     except (AttributeError, TypeError):
         return None
     places = tuple(calls.place_of(probe, value) for probe in probes)

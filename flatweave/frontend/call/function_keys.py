@@ -33,6 +33,7 @@ from flatweave.frontend import MODULES
 from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant
 from flatweave.frontend.call.signature import identity
 from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.elsewhere import HOST_ARRAYS
 from flatweave.frontend.values.tree import Tree, node_parts
 
@@ -268,8 +269,9 @@ def parts_with_functions(
 ) -> Iterable[Any] | None:
     """The parts of an argument whose structure goes into the key. A function has no parts, and its
     key goes into the key. The functions and the arrays that they read are added to lists."""
-    if type(value) is not FunctionType:
-        return node_parts(value, key)
+    cls = type(value)
+    if cls is not FunctionType:
+        return _parts_of_key(value, key) if cls in INDEXING else node_parts(value, key)
     own = value if is_constant(value) else key_of_function(value, arrays)
     if own is None:
         return None
@@ -278,6 +280,21 @@ def parts_with_functions(
         functions.append(value)
         key.append(user_location().instruction)
     return ()
+
+
+def _parts_of_key(value: Any, key: list[Any]) -> Iterable[Any] | None:
+    """The parts of what is written between brackets: of a tuple that is no list of numbers."""
+    if type(value) is tuple:
+        key += (tuple, len(value))
+        return None if is_number_list(value) else value
+    if type(value) is slice:
+        key += (slice, value.start, value.stop, value.step)
+        return () if all(each is None or type(each) is int for each in key[-3:]) else None
+    key.append(value)
+    return ()
+
+
+INDEXING = (tuple, slice, type(...), type(None))
 
 
 class OfFunctions:
