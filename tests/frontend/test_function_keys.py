@@ -295,3 +295,36 @@ def test_dicts_in_other_orders() -> None:
         for rows in ({"a": a, "b": b}, {"b": b, "a": a}):
             np.testing.assert_array_equal(fw.vmap(first)(rows), next(iter(rows.values())))
             np.testing.assert_array_equal(fw.map(first, rows), next(iter(rows.values())))
+
+
+def each_way(k: float) -> dict[str, Any]:
+    """Calls with functions and what else decides their programs: shapes, neutral elements, static
+    arguments and names."""
+    add = lambda a, b: a + b + k
+    return {
+        "generate": lambda n: fw.generate((n, 3), lambda i, j: i * k + j),
+        "reduce": lambda n: fw.reduce(add, 0.0, XS[:n]),
+        "scan": lambda n: fw.scan(add, 0.0, XS[:n], exclusive=True),
+        "from another element": lambda n: fw.reduce(add, 2.5 * n, XS),
+        "pairs": lambda n: fw.fori_loop(0, n, lambda i, s: (s[0] + i, s[1] * k), (0, 1.0)),
+        "by name": lambda n: fw.sort(XS[:n], key=lambda a: -a * k, descending=n > 3),
+        "stencil": lambda n: fw.stencil(lambda w: w[-1] * k + w[1], XS[:n], (3,)),
+        "an index tuple": lambda n: fw.map(lambda i: TABLE[i] * k, fw.asarray([0, 2])[None, :n][0]),
+    }
+
+
+@pytest.mark.parametrize("way", each_way(1.0))
+def test_other_parameters_are_in_the_key(way: str, traces: list[str]) -> None:
+    """Found again for the same ones; for others, the program's of them."""
+    for k in (2.0, 3.0, 2.0, 3.0):
+        for n in (2, 4, 5, 2, 4, 5):
+            with fw.target("interp"):
+                wanted = each_way(k)[way](n)
+            found = each_way(k)[way](n)
+            pairs = zip(*(x if type(x) is tuple else (x,) for x in (found, wanted)), strict=True)
+            for a, b in pairs:
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+    traces.clear()
+    for n in (2, 4, 5):
+        each_way(3.0)[way](n)
+    assert not traces

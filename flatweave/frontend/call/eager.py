@@ -25,11 +25,11 @@ from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.direct import HIGH, LOW, Known, is_for_all, keep, may_enter, put, quick
 from flatweave.frontend.call.function_keys import (
     LITERAL,
+    Looked,
     OfFunctions,
     function_of,
     is_function,
     key_of_static,
-    parts_with_functions,
     reading,
     reference_to,
 )
@@ -245,29 +245,22 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    key: list[Any] = [known]
-    given: list[Any] = []
-    functions: list[Any] = []
-    arrays: list[HostArray] = []
+    looked = Looked(known, args, kwargs, config.target)
+    table, signature = _KNOWN.here(), tuple(looked.key)
     is_short = not kwargs and len(args) <= known.values
-    parts = partial(parts_with_functions, functions, arrays)
-    is_quick = is_short and quick(args, key, given, parts, config.target)
-    if arrays:
-        is_quick = is_quick and quick(arrays, key, given, node_parts, config.target)
-    table, signature = _KNOWN.here(), tuple(key)
-    found = table.get(signature) if is_quick else None
+    found = table.get(signature) if looked.is_known else None
     if found is not None:
         if isinstance(found, OfFunctions):
-            found.renew(functions)
-        result = found(given)
-        if may_enter(found):
+            found.renew(looked.functions)
+        result = found(looked.flat)
+        if is_short and may_enter(found):
             known.direct.enter([Argument(arg) for arg in args], found, config.target)
         return result
     fewer = shared_ranks.of_fewer_axes(known, args, kwargs)
     if fewer is not None:
         with contextlib.suppress(UserError):  # which tells of the arrays as they are, below
             result = fewer.shaped(_evaluate(known, fewer.args, fewer.kwargs))
-            if is_quick and (one_axis := _quickly(known, fewer.args)):
+            if is_short and looked.is_known and (one_axis := _quickly(known, fewer.args)):
                 any_rank = shared_ranks.AnyRank(known, one_axis, partial(_as_they_are, known))
                 put(table, signature, any_rank)
             elif fewer.rows is not None and is_for_all():
@@ -277,8 +270,9 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 known.direct.enter(call.arguments(args, kwargs), in_rows, config.target)
             return result
     entry, flat, arguments = _entry(known, args, kwargs)
-    if is_quick and isinstance(entry, OfFunctions) == bool(functions):
-        put(table, signature, entry)
+    if looked.is_known and isinstance(entry, OfFunctions) == bool(looked.functions):
+        if is_short or looked.functions:  # others are for machine code
+            put(table, signature, entry)
     result = entry(flat)
     known.direct.enter(arguments, entry, config.target)
     return result

@@ -20,7 +20,7 @@ import functools
 import math
 import operator
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,8 +30,10 @@ from flatweave.base.dtypes import DType
 from flatweave.base.records import is_record
 from flatweave.base.source import is_in_package, user_location
 from flatweave.frontend import MODULES
-from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant
+from flatweave.frontend.call.direct import CONSTANT_FUNCTIONS, is_constant, quick
+from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.call.signature import identity
+from flatweave.frontend.values.arguments import TELLING
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.elsewhere import HOST_ARRAYS
@@ -264,37 +266,80 @@ def function_of(leaf: Any) -> Any:
     return leaf() if type(leaf) is weakref.ref else leaf
 
 
-def parts_with_functions(
-    functions: list[Any], arrays: list[HostArray], value: Any, key: list[Any]
-) -> Iterable[Any] | None:
-    """The parts of an argument whose structure goes into the key. A function has no parts, and its
-    key goes into the key. The functions and the arrays that they read are added to lists."""
-    cls = type(value)
-    if cls is not FunctionType:
-        return _parts_of_key(value, key) if cls in INDEXING else node_parts(value, key)
-    own = value if is_constant(value) else key_of_function(value, arrays)
-    if own is None:
-        return None
-    key.append(own)
-    if own is not value:
-        functions.append(value)
-        key.append(user_location().instruction)
-    return ()
+class Looked:
+    """What is found by a look at the arguments of a call: a key, which begins with the function and
+    goes on with each argument's part; flat arguments; functions, and the arrays that they read.
+    `is_known` tells whether the key determines the program: what takes longer to look at has none.
+    """
 
+    __slots__ = ("arrays", "flat", "functions", "is_known", "is_structured", "key")
 
-def _parts_of_key(value: Any, key: list[Any]) -> Iterable[Any] | None:
-    """The parts of what is written between brackets: of a tuple that is no list of numbers."""
-    if type(value) is tuple:
-        key += (tuple, len(value))
-        return None if is_number_list(value) else value
-    if type(value) is slice:
-        key += (slice, value.start, value.stop, value.step)
-        return () if all(each is None or type(each) is int for each in key[-3:]) else None
-    key.append(value)
-    return ()
+    def __init__(
+        self, known: Operation, args: Sequence[Any], kwargs: Mapping[str, Any], target: str
+    ) -> None:
+        self.key: list[Any] = [known]
+        self.flat: list[Any] = []
+        self.functions: list[Any] = []
+        self.arrays: list[HostArray] = []
+        self.is_structured = False  # a list of numbers is separate numbers
+        if not kwargs and len(args) <= known.values:
+            is_known = self._takes(args, target)
+        else:
+            names = [*known.positional[: len(args)], *kwargs]
+            is_known = len(names) == len(args) + len(kwargs) and all(
+                self._has_part(known, name, value, target)
+                for name, value in zip(names, (*args, *kwargs.values()), strict=True)
+            )
+            self.key += kwargs
+        self.is_known = is_known and quick(self.arrays, self.key, self.flat, node_parts, target)
 
+    def _takes(self, values: Iterable[Any], target: str) -> bool:
+        return quick(values, self.key, self.flat, self._parts, target)
 
-INDEXING = (tuple, slice, type(...), type(None))
+    def _has_part(self, known: Operation, name: str, value: Any, target: str) -> bool:
+        """Whether the argument of a parameter has a part of the key, which is added."""
+        if name in known.static and type(value) is not FunctionType:
+            part = key_of_static(value, self.arrays)
+            self.key.append(part)
+            return part is not None and not is_function(value)
+        self.is_structured = name in known.structured
+        if name not in TELLING:
+            return self._takes((value,), target)
+        leaves = value if self.is_structured and type(value) in (tuple, list) else (value,)
+        self.key += (type(value), len(leaves))
+        for leaf in leaves:
+            if TELLING[name](leaf):
+                self.key.append(identity(leaf))
+            elif not self._takes((leaf,), target):
+                return False
+        return True
+
+    def _parts(self, value: Any, key: list[Any]) -> Iterable[Any] | None:
+        """The parts of a structure, whose class goes into the key. A function has no parts, and its
+        key goes into the key."""
+        cls = type(value)
+        if cls is FunctionType:
+            return self._parts_of_function(value, key)
+        if cls is tuple or (cls is list and self.is_structured):
+            key += (cls, len(value))
+            return None if is_number_list(value) and not self.is_structured else value
+        if cls is slice:
+            key += (slice, value.start, value.stop, value.step)
+            return () if all(each is None or type(each) is int for each in key[-3:]) else None
+        if value is None or value is ...:
+            key.append(value)
+            return ()
+        return node_parts(value, key)
+
+    def _parts_of_function(self, value: FunctionType, key: list[Any]) -> Iterable[Any] | None:
+        own = value if is_constant(value) else key_of_function(value, self.arrays)
+        if own is None:
+            return None
+        key.append(own)
+        if own is not value:
+            self.functions.append(value)
+            key.append(user_location().instruction)
+        return ()
 
 
 class OfFunctions:
