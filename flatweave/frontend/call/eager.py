@@ -270,9 +270,9 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 known.direct.enter(call.arguments(args, kwargs), in_rows, config.target)
             return result
     entry, flat, arguments = _entry(known, args, kwargs)
-    if looked.is_known and isinstance(entry, OfFunctions) == bool(looked.functions):
-        if is_short or looked.functions:  # others are for machine code
-            put(table, signature, entry)
+    is_pythons = is_short or looked.functions or getattr(entry, "is_refused", True)
+    if looked.is_known and is_pythons and isinstance(entry, OfFunctions) == bool(looked.functions):
+        put(table, signature, entry)
     result = entry(flat)
     known.direct.enter(arguments, entry, config.target)
     return result

@@ -285,8 +285,9 @@ class Looked:
         if not kwargs and len(args) <= known.values:
             is_known = self._takes(args, target)
         else:
-            names = [*known.positional[: len(args)], *kwargs]
-            is_known = len(names) == len(args) + len(kwargs) and all(
+            rest = [known.rest] * (len(args) - len(known.positional))
+            names = [*known.positional[: len(args)], *rest, *kwargs]
+            is_known = all(
                 self._has_part(known, name, value, target)
                 for name, value in zip(names, (*args, *kwargs.values()), strict=True)
             )

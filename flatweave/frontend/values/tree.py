@@ -16,6 +16,7 @@ defaultdict stay what they are; any other mapping, tuple or list comes back as a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -252,7 +253,7 @@ def _spelled(tree: Tree, texts: Iterator[str]) -> str:
 
 
 def _flatten(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
-    cls = type(value)
+    cls: Any = type(value)
     if is_leaf is not None and is_leaf(value):
         leaves.append(value)
         return LEAF
@@ -264,8 +265,8 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return Tree("node", cls, cls.parts, _children(
             (getattr(value, name) for name in cls.parts), leaves, is_leaf
         ))  # fmt: skip
-    if hasattr(cls, "__dataclass_fields__") and not _is_array(cls):
-        names = tuple(field.name for field in dataclasses.fields(value))
+    names = _field_names(cls)
+    if names is not None:
         parts = (getattr(value, name) for name in names)
         return Tree("dataclass", cls, names, _children(parts, leaves, is_leaf))
     if isinstance(value, tuple | list):
@@ -292,8 +293,9 @@ def parts_of(value: Any, key: list[Any]) -> Iterable[Any] | None:
     if cls is tuple or cls is list or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
         key += (cls, len(value))
         return value  # type: ignore[no-any-return]
-    if issubclass(cls, Node):
-        return node_parts(value, key)
+    found = node_parts(value, key)
+    if found is not None:
+        return found
     if cls is dict and all(type(name) is str for name in value):
         key.append(tuple(value))
         return [value[name] for name in sorted(value)]
@@ -306,12 +308,25 @@ def no_parts(value: Any, key: list[Any]) -> None:
 
 
 def node_parts(value: Any, key: list[Any]) -> Iterable[Any] | None:
-    """The same of a value that users see as a whole, and None for any other."""
-    cls = type(value)
+    """The same of a value that users see as a whole, of a dataclass, and None for any other."""
+    cls: Any = type(value)
+    names = None if issubclass(cls, Node) else _field_names(cls)
+    if names is not None:
+        key.append(cls)
+        return [getattr(value, name) for name in names]
     if not issubclass(cls, Node):
         return None
     key.append(cls)
     return value._held()  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=4096)
+def _field_names(cls: Any) -> tuple[str, ...] | None:
+    """The names of a dataclass's fields; None for other classes, and for other libraries' arrays.
+    """
+    if not hasattr(cls, "__dataclass_fields__") or _is_array(cls):
+        return None
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def _is_array(cls: type) -> bool:
