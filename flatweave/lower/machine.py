@@ -391,8 +391,7 @@ TILE_LANES = 256
 ACCUMULATING = 4
 """Vector registers for each row of a tile whose values are read in place: 8 rows with AVX-512. A
 product of 16 x 16 f64 that is not aligned to cache lines takes 175 ns by 8 rows and 204 ns by 4,
-which read lanes twice as often (AMD EPYC, Zen 4).
-"""
+which read lanes twice as often (AMD EPYC, Zen 4)."""
 SIDE_IN_PLACE = 64
 """Rows and lanes of a tile in place."""
 WIDEST_SQUARE = 16

@@ -17,8 +17,8 @@
 ; then seven words for each argument, a structure before what it holds:
 ;    0 number of array, float, int, bool, object, tuple, list, other structure, number of NumPy, view
 ;    1 dtype, or the object that it is, which the program does not take, or the class of a structure
-;    or number    2 rank, or
-;    how many parts a structure has    3 bytes of an element, or where in a structure its parts are:
+;    or number    2 rank, or how many parts a structure has, or 1 for an object if another one of its
+;    class and value will do    3 bytes of an element, or where in a structure its parts are:
 ;    16 bits each, in bytes    4 its name, where it is given by name
 ;    5 bits of the axes that have extent 1, the others having another one: those are not given to the
 ;    program; -1 for any extents; of a view where its layout is    6 kind of element: 1 bool,
@@ -71,6 +71,7 @@ declare ptr @PyTuple_GetItem(ptr, i64)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyBytes_AsString(ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 declare double @PyFloat_AsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @PyLong_FromLongLong(i64)
@@ -395,11 +396,26 @@ scalar:
   %scalar.own = call ptr @type_of(ptr %object)
   %is.scalar = icmp eq ptr %scalar.own, %class
   ret i1 %is.scalar
-object.itself:
+object.itself:                                  ; or one of its class and value, if that will do
   %itself.at = getelementptr %Argument, ptr %argument, i64 0, i32 1
   %itself = load ptr, ptr %itself.at
   %is.it = icmp eq ptr %object, %itself
-  ret i1 %is.it
+  br i1 %is.it, label %yes, label %compare.classes
+compare.classes:
+  %will.do.at = getelementptr %Argument, ptr %argument, i64 0, i32 2
+  %will.do.word = load i64, ptr %will.do.at
+  %will.do = icmp ne i64 %will.do.word, 0
+  %class.own = call ptr @type_of(ptr %object)
+  %class.known = call ptr @type_of(ptr %itself)
+  %of.class = icmp eq ptr %class.own, %class.known
+  %may.equal = and i1 %will.do, %of.class
+  br i1 %may.equal, label %compare.values, label %no
+compare.values:                                 ; 2: Py_EQ
+  %same.value = call i32 @PyObject_RichCompareBool(ptr %object, ptr %itself, i32 2)
+  %is.equal = icmp eq i32 %same.value, 1
+  ret i1 %is.equal
+yes:
+  ret i1 true
 array:
   %values = call ptr @values_of(ptr %object)
   %other = icmp eq ptr %values, null

@@ -49,7 +49,8 @@ _FASTCALL, _KEYWORDS = 0x80, 0x02
 
 class Argument(NamedTuple):
     """An argument of a call: a number or NumPy's array, its name where it is given by name, and
-    whether it is one object in every call of the signature, which the program does not take."""
+    whether it is one object or value in every call of the signature, which the program does not
+    take."""
 
     value: Any
     name: str = ""
@@ -99,7 +100,7 @@ def signature(
             where = sum(place << 16 * at for at, place in enumerate(places))
             words += [what, id(cls), parts, where]
         elif is_fixed:
-            words += [_OBJECT, id(value), 0, 0]
+            words += [_OBJECT, id(value), _is_value(value), 0]
         elif type(value) in _NUMBERS:
             what, param = _NUMBERS[type(value)]
             words += [what, 0, 0, 0]
@@ -142,6 +143,11 @@ def signature(
         len(plan.results), 0 if finish is None else id(finish), sum(bool(arg.name) for arg in args),
     )  # fmt: skip
     return Signature((*start, *words), tuple(kept))
+
+
+def _is_value(value: Any) -> bool:
+    """Whether any object of this class and value is as good; 0.0 and -0.0 are equal, too."""
+    return type(value) in (str, int, float) and value != 0
 
 
 def _what_is_kept(value: Any, is_fixed: bool, parts: int) -> object:

@@ -275,6 +275,16 @@ def test_keywords(call):
         scaled(XS)
 
 
+def test_static_arguments_are_compared_by_class_and_value():
+    """The constants of two functions are other objects; -0.0 is another value than 0.0."""
+    f = fw.jit(lambda x, k: x * float(k), static_argnames="k")
+    for text in ("10.5", "1000", "'0.5'", "0.0"):
+        call = warm(f, XS, eval(text))
+        assert text == "0.0" or (call(XS, eval(text)) == XS * float(eval(text))).all()
+    for other in (1000.0, "1000", 1001, -0.0):
+        assert f._direct.call(XS, other) is NotImplemented, other
+
+
 def test_copies_and_pickles(call):
     """They are jitted functions, too."""
     for other in (pickle.loads(pickle.dumps(scaled)), copy.copy(scaled), copy.deepcopy(scaled)):
