@@ -1,5 +1,7 @@
 """Many values of an element next to each other in memory: more than a register holds."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,14 @@ def test_more_values_than_a_register_holds(level, dtype, count):
             x = np.arange(length, dtype=dtype)
             wanted = np.stack([x * k + 1 for k in range(count)], axis=1)
             np.testing.assert_array_equal(program(x), wanted)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_stores_go_up(level):
+    """Whole registers of what a step stores, in groups of four cache lines: LLVM turns the order
+    around in each store."""
+    with in_force(level):
+        text = fw.jit(lambda x: fw.stack([x, x + 1], axis=1)).stages(np.ones(9)).text["llvm"]
+
+    stores = [int(n) for n in re.findall(r"store <(\d+) x double>", text)]
+    assert stores and 8 * max(stores) <= 4 * 64

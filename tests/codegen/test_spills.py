@@ -77,7 +77,6 @@ KNOWN = {
     ("softmax", "x86-64-v3"): 180,
     ("softmax", "x86-64-v4"): 25,  # the same search, by 12 in each of two versions
     ("softmax", "neon"): 130,
-    ("product", "x86-64-v3"): 4,  # two columns of a tile, in each of two versions
     ("product", "x86-64-v2"): 24,  # the index of a lane, read from the stack for each element
     ("distances", "x86-64-v3"): 9,  # of a gather of a panel that is not whole: its mask
     ("distances", "x86-64-v2"): 5,  # the same

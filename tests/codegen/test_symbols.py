@@ -13,8 +13,8 @@ PYTHON = {
     "PyErr_Restore", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
     "PyGILState_Ensure", "PyGILState_Release", "PyList_New", "PyList_SetItem", "PyList_Size",
     "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyObject_CallFunction",
-    "PyObject_CallFunctionObjArgs", "PyTuple_GetItem", "PyTuple_Size", "PyType_GenericAlloc",
-    "PyType_IsSubtype", "Py_DecRef", "Py_IncRef",
+    "PyObject_CallFunctionObjArgs", "PyObject_RichCompareBool", "PyTuple_GetItem", "PyTuple_Size",
+    "PyType_GenericAlloc", "PyType_IsSubtype", "Py_DecRef", "Py_IncRef",
 }  # fmt: skip
 LOCKS = {
     "PyThread_acquire_lock_timed", "PyThread_allocate_lock", "PyThread_free_lock",

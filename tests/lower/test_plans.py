@@ -128,6 +128,20 @@ def test_what_is_stored_streams_where_it_fills_the_caches():
     assert len(plan("sum").versions) == len(plan("map", CUDA).versions) == 1
 
 
+@pytest.mark.parametrize("program, from_, bytes_", [
+    (lambda z: fw.full(z.shape[0], 1.0), "filling", 8),
+    (lambda z: fw.full(z.shape[0], 1j), "filling", 16),
+    (lambda z: fw.conj(z), "streaming", 16),
+])  # fmt: skip
+def test_what_is_filled_streams_later(program, from_, bytes_):
+    """A sweep that reads less than it stores; of a pair both parts are read."""
+    f = fw.jit(program)
+    text = f.stages(np.ones(4, complex)).text["plan"]
+
+    least = getattr(CPU_AVX512, f"{from_}_from") // bytes_
+    assert f"guard elements={least}" in text
+
+
 def test_long_rows_have_kernels_of_their_own():
     """Rows one by one where they are long on average; a call compiles the version it runs."""
     rows, plain = plan("ragged_sums").versions

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import gcd
 from typing import Any, NamedTuple
 
 from flatweave.access.analyse import Values
@@ -16,7 +17,7 @@ from flatweave.base.dtypes import BY_NAME, DType, bool_, i64, u8
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
-from flatweave.codegen.llvm.module import Code, Phi, constant, splat, vec, word_of_mask
+from flatweave.codegen.llvm.module import Code, Phi, constant, shuffle, splat, vec, word_of_mask
 from flatweave.codegen.llvm.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
 from flatweave.kernel_ir.lane_facts import Zeros
 from flatweave.kernel_ir.warp_ops import ScanLanes, ShiftLanes
@@ -342,3 +343,26 @@ def prefetch(e: Emitter, buffer: str, size: int, index: str, first: int, count: 
         place = f"[{size} x i8], ptr {buffer}, i64 {index}, i64 {offset}"
         line = e.code.let(f"getelementptr {place}")
         e.code.call("void", "@llvm.prefetch.p0", f"ptr {line}", "i32 0", "i32 3", "i32 1")
+
+
+AT_ONCE = 4 * LINE
+"""Bytes of a store: LLVM stores the registers of one in any order. With groups of eight lines in
+descending order a Zen 4 fills 134 MB at 11 GB/s, with four in any order at 22."""
+
+
+def store_lanes(
+    e: Emitter, at: str, kept: DType, lanes: int, text: str, streaming: bool
+) -> None:  # fmt: skip
+    """Elements from an address on, in runs of `AT_ONCE` in the order of memory."""
+    e.code.has_streamed = e.code.has_streamed or streaming
+    most = min(lanes, AT_ONCE // kept.bytes)
+    align = gcd(LINE, lanes * kept.bytes) if streaming else kept.bytes
+    hint = ", !nontemporal !0" if streaming else ""
+    for first in range(0, lanes, most):
+        count = min(most, lanes - first)
+        part = text if count == lanes else shuffle(
+            e.code, vec(kept, lanes), text, range(first, first + count)
+        )  # fmt: skip
+        place = f"getelementptr inbounds {kept.llvm}, ptr {at}, i64 {first}"
+        to = e.code.let(place) if first else at
+        e.code.line(f"store {vec(kept, count)} {part}, ptr {to}, align {align}{hint}")

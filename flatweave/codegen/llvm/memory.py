@@ -19,7 +19,7 @@ from flatweave.access import Value
 from flatweave.base.dtypes import DType, bool_, i64, stored, u8, u32, u64
 from flatweave.codegen.llvm import counted
 from flatweave.codegen.llvm import permuted as permuting
-from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch
+from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch, store_lanes
 from flatweave.codegen.llvm.module import Body, Code, shuffle, suffix, vec
 from flatweave.codegen.llvm.scalars import is_choice
 from flatweave.codegen.llvm.shapes import LINEAR, REVERSED, UNIFORM, VARYING
@@ -274,20 +274,15 @@ def _store_run(
     e: Emitter, buffer: str, kept: DType, index: Held, text: str, streaming: bool
 ) -> None:
     """Neighbouring elements; past the caches where that was asked for."""
-    kind = vec(kept, e.width)
     if index.shape is REVERSED:
         text = reverse(e, kept, text)
     if e.mask is not None:
+        kind = vec(kept, e.width)
         at, name = _place(e, buffer, kept, index), f"@llvm.masked.store.{suffix(kept, e.width)}.p0"
         operands = f"ptr {at}", f"i32 {kept.bytes}", f"{e.mask_type} {_mask_for(e, index)}"
         e.code.call("void", name, f"{kind} {text}", *operands)
         return
-    at = element(e, buffer, kept, e.lowest(index))
-    if streaming:
-        e.code.has_streamed = True
-        align = min(64, e.width * kept.bytes)
-        return e.code.line(f"store {kind} {text}, ptr {at}, align {align}, !nontemporal !0")
-    e.code.line(f"store {kind} {text}, ptr {at}, align {kept.bytes}")
+    store_lanes(e, element(e, buffer, kept, e.lowest(index)), kept, e.width, text, streaming)
 
 
 def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:

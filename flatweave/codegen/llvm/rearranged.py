@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
 
 from flatweave.base.dtypes import DType, bool_, i64, stored, u64
 from flatweave.codegen.llvm.collectives import combine
-from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch
+from flatweave.codegen.llvm.emitter import Emitter, Handlers, Held, prefetch, store_lanes
 from flatweave.codegen.llvm.memory import (
     element,
     from_memory,
@@ -189,9 +188,6 @@ def _transposed(e: Emitter, kind: str, rows: Sequence[str]) -> list[str]:
 # some do not run, each value is scattered separately.
 
 
-LINE = 64  # bytes of a cache line
-
-
 def emit_in_turn(e: Emitter, let: Let, op: StoreInTurn) -> Sequence[Held]:
     """buffer[index * count + k] = values[k]"""
     dtype, buffer = dtype_in(op.buffer), e.held[op.buffer].text
@@ -212,12 +208,7 @@ def emit_in_turn(e: Emitter, let: Let, op: StoreInTurn) -> Sequence[Held]:
     if count > side > 1:
         _store_squares(e, at, kept, texts, side, streaming=op.streaming)
         return ()
-    run = _woven(e, kept, texts)
-    hint, align = "", kept.bytes
-    if op.streaming:
-        e.code.has_streamed = True
-        hint, align = ", !nontemporal !0", gcd(LINE, e.width * count * kept.bytes)
-    e.code.line(f"store {vec(kept, e.width * count)} {run}, ptr {at}, align {align}{hint}")
+    store_lanes(e, at, kept, e.width * count, _woven(e, kept, texts), op.streaming)
     return ()
 
 

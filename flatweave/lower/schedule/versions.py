@@ -37,8 +37,9 @@ from flatweave.lower.schedule.steps import (
     Stream,
     Version,
 )
-from flatweave.ops import Fold
-from flatweave.terms.syntax import Atom, scalar_type
+from flatweave.ops import Fold, Index, Sweep
+from flatweave.terms.syntax import Atom, Const, array_type, scalar_type
+from flatweave.terms.traverse import walk_lets
 
 
 def versions_of(
@@ -149,12 +150,12 @@ def _streaming(
 ) -> tuple[Version, ...]:
     """Stores that fill the caches go around them, where blocks begin on whole cache lines: counted
     from the end, where the extent is a multiple of steps."""
-    op, least = facts.op, machine.streaming_from
+    op = facts.op
     anywhere = facts.located is not None and division.sources
     # rows of folds begin anywhere, and take longer than their stores
     folds = any(isinstance(let.op, Fold) for let in op.body.lets)
     unaligned = plain.lanes.axis is Axis.LAST and folds
-    if least is None or plain.width < 2 or anywhere or unaligned:
+    if machine.streaming_from is None or plain.width < 2 or anywhere or unaligned:
         return ()
     stored: list[Atom] = []
     in_order = plain.step(Cache) is not None  # else kept elements are stored where they are found
@@ -163,10 +164,19 @@ def _streaming(
             stored.extend(sink.consecutive(taken))
     if not stored:
         return ()
-    least //= sum(scalar_type(atom).bytes for atom in stored)
+    each = sum(scalar_type(atom).bytes for atom in stored)
+    least = machine.streaming_from if _read(op) >= each else machine.filling_from
     multiple = plain.width if plain.lanes.axis is Axis.LAST or op.reverse else 1
     streaming = plain.but(Stream())
-    return (replace(streaming, name="streaming", guard=Guard(least, multiple)),)
+    return (replace(streaming, name="streaming", guard=Guard(least // each, multiple)),)
+
+
+def _read(op: Sweep) -> int:
+    """Bytes of arrays that each element reads at its own indices; both parts of a pair count."""
+    reads = (let.op for let in walk_lets(op.body) if isinstance(let.op, Index))
+    own = (read for read in reads if len(read.indices) >= len(op.shape))
+    parts = {(x.xs, tuple(at for at in x.indices if isinstance(at, Const))) for x in own}
+    return sum(array_type(xs).dtype.bytes for xs, _ in parts)
 
 
 WHY_TURNED = "tiles are read along memory, and turned in shared memory"
