@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.errors import NegativeExtentError, ShapeError
 
 Z = np.array([1 + 2j, -3.5 + 0.25j, 0.5 - 1j, 2j, -4, 0.75 + 1e-3j])
 W = Z[::-1].copy()
@@ -28,7 +29,8 @@ CASES = {
     "truth": lambda xp, z, w: (xp.any(z), xp.all(z), xp.count_nonzero(z), z.astype(bool)),
     "arrangement": lambda xp, z, w: (
         z[1:3], z[::-1], xp.reshape(z, (2, 3)).T, xp.concat([z, xp.real(w)]), xp.flip(z),
-        xp.stack([z, w]), xp.roll(z, 2), xp.take(z, xp.asarray(np.array([4, 0])))),
+        xp.stack([z, w]), xp.tile(z, 3), xp.tile(z, (2, 1)), xp.roll(z, 2),
+        xp.take(z, xp.asarray(np.array([4, 0])))),
     "masks": lambda xp, z, w: (z[xp.asarray(B)], xp.where(xp.asarray(B), z, 0.5)),
     "creation": lambda xp, z, w: (
         xp.zeros(2, dtype=np.complex64), xp.ones_like(z), xp.full(3, 1j), xp.full_like(z, 2),
@@ -37,6 +39,46 @@ CASES = {
     "broadcasting": lambda xp, z, w: xp.reshape(z, (6, 1)) * w[:4],
     "a number": lambda xp, z, w: (z[0], z[0] * w[1], xp.sum(z) / 6),
 }  # fmt: skip
+
+
+MATRIX = np.arange(35.0).reshape(5, 7) * (1 - 2j)
+OF_MATRICES = {
+    "joined": lambda xp, m, w: (xp.concat([m, w]), xp.concat([m, m * 2, w]), xp.stack([m, w])),
+    "of two dtypes": lambda xp, m, w: xp.concat([m, w.astype(np.complex64)]),
+    "joined along others": lambda xp, m, w: (
+        xp.concat([m, w], axis=-1), xp.stack([m, w], axis=-1), xp.concat([m, w], axis=None)),
+    "computed with": lambda xp, m, w: xp.abs(xp.concat([m, w])) + xp.sum(xp.imag(xp.stack([m, w]))),
+    "sums": lambda xp, m, w: (
+        xp.sum(m, axis=1), xp.mean(m, axis=1), xp.prod(m / 9, axis=1), xp.sum(m * w, axis=-1)),
+    "inner products": lambda xp, m, w: (
+        xp.vecdot(m, w), xp.vecdot(m, xp.real(w)), xp.vecdot(xp.real(m), w),
+        xp.vecdot(m, xp.sum(w, axis=0)), xp.vecdot(m, w[:, 0], axis=0), xp.vecdot(m, w, axis=0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows, columns", [(5, 7), (1, 3), (3, 1), (2, 100), (0, 4), (70, 33)])
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_rows_of_matrices(name, rows, columns):
+    """Moved as pairs, or each part."""
+    m = np.resize(MATRIX, (rows, columns))
+    w = np.conj(m) * 1.5 - 2
+
+    program = OF_MATRICES[name]
+    same(fw.jit(lambda m, w: program(fw, m, w))(m, w), program(np, m, w))
+
+
+def test_rows_that_do_not_fit():
+    """As of real numbers, and those of the user's axes."""
+    for xs, axis in (([MATRIX, MATRIX[:, :3]], 0), ([MATRIX[0], MATRIX], 0)):
+        with pytest.raises(ShapeError):
+            fw.concat(xs, axis=axis)
+    with pytest.raises(ShapeError):
+        fw.stack([MATRIX, MATRIX[:3]])
+    with pytest.raises(ShapeError):
+        fw.vecdot(MATRIX, MATRIX[:, :1])
+    with pytest.raises(NegativeExtentError):
+        fw.tile(MATRIX[0], -1)
+    assert fw.tile(MATRIX[0], 0).shape == (0,)
 
 
 def same(found, wanted):

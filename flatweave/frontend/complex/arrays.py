@@ -4,8 +4,7 @@
     concat([z, x]), z + x     x becomes a complex array first
     zeros(3, dtype=c64)       Complex(zeros(3, dtype=f32), ..)
 
-Products of many numbers are reductions and scans of pairs; those of vectors and matrices are four
-of their parts.
+Products of many numbers are reductions and scans of pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ from flatweave.frontend.arrays.axes import along, axes_of
 from flatweave.frontend.arrays.replacing import placed, update
 from flatweave.frontend.arrays.row_scans import scan_along
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
-from flatweave.frontend.complex.rules import first_value, rule, whole, zeros_like
+from flatweave.frontend.complex.rules import RULES, first_value, rule, whole, zeros_like
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.trace.trace import pairs_in, parts_of
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of
 from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.number_formats import Complex, complex_dtype
+from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node, is_irregular
 from flatweave.ops import Reduce
 from flatweave.terms.syntax import Lambda, constant
@@ -35,7 +36,7 @@ T = TypeVar("T")
 MOVED = (
     "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
     "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
-    "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
+    "roll", "repeat", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
     "ifftshift", "neg", "positive", "round", "rint",
 )  # fmt: skip
 # functions that are linear in these parameters, which may be real as well
@@ -105,6 +106,37 @@ for _name in MOVED:
     rule(_name)(by_parts(_name))
 for _name, _params in LINEAR.items():
     rule(_name)(_linear(_name, _params.split()))
+
+
+def _joined(name: str) -> Callable[..., Any]:
+    """A function of several arrays. Along the first axis it moves whole rows, and so the pairs that
+    complex numbers are in memory, where they are there; else each part."""
+    by_part = RULES[name]
+
+    def joined(arrays: Any, axis: Any = 0) -> Any:
+        found = [pairs_in(each) if isinstance(each, Complex) else None for each in arrays]
+        pairs = [each for each in found if each is not None and each.ndim > 1]
+        kinds = {(each.ndim, each.element) for each in pairs}
+        if axis != 0 or len(pairs) < len(found) or len(kinds) != 1 or current().depth:
+            return by_part(arrays, axis)
+        return parts_of(as_tracer(METHODS[name](pairs, 0)))
+
+    return joined
+
+
+for _name in ("concat", "stack"):
+    rule(_name)(_joined(_name))
+
+
+@rule("tile")
+def repeated(x: Complex, repetitions: Any) -> Any:
+    """The array repeated: as pairs where it has one axis, else each part."""
+    times = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
+    if x.ndim == len(times) == 1 and type(times[0]) is int and times[0] > 0:
+        return METHODS["concat"]([x] * times[0], 0)
+    return by_parts("tile")(x, repetitions)
+
+
 rule("real")(attrgetter("real"))
 rule("imag")(attrgetter("imag"))
 
@@ -361,29 +393,3 @@ def cumulative_product(
     shape = tuple(1 if k == at else extent for k, extent in enumerate(found.shape))
     first = METHODS["ones"](shape, dtype=found.real.dtype)
     return METHODS["concat"]([first, found], at)
-
-
-def _of_matrices(name: str) -> Callable[..., Complex]:
-    """A bilinear function: four of it on the parts."""
-
-    def bilinear(x: Any, y: Any, **options: Any) -> Complex:
-        fn = METHODS[name]
-        if not isinstance(x, Complex):
-            return Complex(fn(x, y.real, **options), fn(x, y.imag, **options))
-        if not isinstance(y, Complex):
-            return Complex(fn(x.real, y, **options), fn(x.imag, y, **options))
-        real = fn(x.real, y.real, **options) - fn(x.imag, y.imag, **options)
-        return Complex(real, fn(x.real, y.imag, **options) + fn(x.imag, y.real, **options))
-
-    return bilinear
-
-
-for _product_name in ("dot", "matmul", "tensordot", "outer", "cross"):
-    rule(_product_name)(_of_matrices(_product_name))
-
-
-@rule("vecdot")
-def inner_product(x1: Any, x2: Any, *, axis: int = -1) -> Complex:
-    """The sum of conj(x1) * x2"""
-    conjugate = METHODS["conj"](x1)
-    return _of_matrices("vecdot")(conjugate, x2, axis=axis)

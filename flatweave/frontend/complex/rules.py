@@ -3,7 +3,7 @@
     on_complex(add, (z, 1.0), {})      RULES["add"](z, 1.0), where z: Complex(real, imag)
     whole(x)                           Complex(x, zeros_like(x))
 
-The rules here are those of products, quotients, sizes and comparisons.
+The rules here are those of products, of matrices too, quotients, sizes and comparisons.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flatweave.frontend.elements.scalars import astype, where
 from flatweave.frontend.trace.trace import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.arguments import any_dtype_of, common
-from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.array import METHODS, Array, Tracer, describe
 from flatweave.frontend.values.asarray import is_number_list, list_values, no_array
 from flatweave.frontend.values.number_formats import (
     Complex,
@@ -247,3 +247,31 @@ def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> A
         z = whole(x)
         return (z.real != 0) | (z.imag != 0)
     raise not_real(describe(x), any_dtype_of(dtype))
+
+
+def _of_matrices(name: str) -> Callable[..., Complex]:
+    """A bilinear function: four of it on the parts."""
+
+    def bilinear(x: Any, y: Any, **options: Any) -> Complex:
+        fn = METHODS[name]
+        if not isinstance(x, Complex):
+            return Complex(fn(x, y.real, **options), fn(x, y.imag, **options))
+        if not isinstance(y, Complex):
+            return Complex(fn(x.real, y, **options), fn(x.imag, y, **options))
+        real = fn(x.real, y.real, **options) - fn(x.imag, y.imag, **options)
+        return Complex(real, fn(x.real, y.imag, **options) + fn(x.imag, y.real, **options))
+
+    return bilinear
+
+
+for _product_name in ("dot", "matmul", "tensordot", "outer", "cross"):
+    rule(_product_name)(_of_matrices(_product_name))
+
+
+@rule("vecdot")
+def inner_product(x1: Any, x2: Any, *, axis: int = -1) -> Array:
+    """The sum of conj(x1) * x2"""
+    METHODS["vecdot"](*(x.real if isinstance(x, Complex) else x for x in (x1, x2)), axis=axis)
+    if axis != -1:  # of arrays whose ranks may differ
+        x1, x2 = (METHODS["moveaxis"](x, axis, -1) for x in (x1, x2))
+    return METHODS["sum"](METHODS["mul"](METHODS["conj"](x1), x2), axis=-1)

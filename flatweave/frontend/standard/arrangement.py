@@ -65,8 +65,11 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
                 "stack needs arrays of one shape, got extents {0} and {1}.",
                 remedy="Cut or broadcast them to one shape.",
             )  # fmt: skip
-    if leaves[0].ndim and axis_of(leaves[0], axis, "stack", new=1) == leaves[0].ndim:
-        return in_turn(leaves, (*leaves[0].extents, index(len(leaves))))
+    own, at, count = leaves[0].extents, axis_of(leaves[0], axis, "stack", new=1), index(len(leaves))
+    if own and at == len(own):
+        return in_turn(leaves, (*own, count))
+    if own and not at:
+        return reshaped(as_tracer(concat(leaves)), (count, *own))
     return concat([expand_dims(leaf, axis) for leaf in leaves], axis)
 
 

@@ -70,11 +70,18 @@ def parts_of(pairs: Tracer, weak: bool = False) -> Complex:
     return Complex(*parts)
 
 
+def pairs_in(z: Complex) -> Tracer | None:
+    """The array of pairs of floats whose parts these numbers are, where there is one."""
+    is_array = isinstance(z.real, Tracer)
+    known = z.real.scope.trace.pairs.get((z.real.atom, z.imag.atom)) if is_array else None
+    return None if known is None else Tracer(known, current().home((known,)))
+
+
 def read_again(z: Complex) -> Complex:
     """The same numbers; where they are those of an argument they are read here once more, so that
     nothing is stored before a branch that reads them."""
-    known = z.real.scope.trace.pairs.get((z.real.atom, z.imag.atom))
-    return z if known is None else parts_of(Tracer(known, current().home((known,))))
+    pairs = pairs_in(z)
+    return z if pairs is None else parts_of(pairs)
 
 
 def interleaved(value: T) -> T | Interleaved:
@@ -90,9 +97,9 @@ def interleaved(value: T) -> T | Interleaved:
             " fw.fft take stacks of arrays as they are.",
         )
 
-    passed = real.scope.trace.pairs.get((real.atom, imag.atom))
+    passed = pairs_in(found)
     if passed is not None:
-        return Interleaved(Tracer(passed, current().home((passed,))))
+        return Interleaved(passed)
 
     if real.ndim and not current().is_mapped:
         pairs = Weave((*real.extents, TWO), (real.atom, imag.atom))

@@ -237,18 +237,28 @@ def _own_position(read: Index, op: Sweep) -> bool:
 
 def _folds_run_along_memory(op: Sweep, known: Accesses) -> bool:
     """Whether the inner folds read along their own index rather than along the sweep's. Reads
-    across rows are a gather along the fold, and one element for all lanes along the sweep."""
+    across rows are a gather along the fold, and one element for all lanes along the sweep. The last
+    index that is no number says where, if lanes need no order: numbers after it are those of parts,
+    as of a pair."""
     along_fold = along_sweep = across = 0
     last = op.body.params[-1]
     for fold in _folds(op.body):
+        in_order = not is_commutative(fold.fn)
         for let in walk_lets(fold.body):
             if isinstance(let.op, Index):
-                *leading, final = let.op.indices
+                whole = in_order or all(isinstance(at, Const) for at in let.op.indices)
+                *leading, final = let.op.indices if whole else _places(let.op)
                 turn = fold.body.params[0]
                 along_fold += turn in known.along(final)
                 along_sweep += final is last
                 across += any(turn in known.along(i) for i in leading)
     return along_fold > across and along_sweep == 0
+
+
+def _places(read: Index) -> tuple[Atom, ...]:
+    """The indices of a read up to the last one that is no number."""
+    count = max((k for k, at in enumerate(read.indices, 1) if isinstance(at, Var)), default=0)
+    return read.indices[:count]
 
 
 def folds_down_columns(op: Sweep) -> tuple[Fold, ...]:
