@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, f32, f64, u8
+from flatweave.base.dtypes import DType, bool_, f32, f64, i8, u8
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.build import Builder
 from flatweave.terms.control import Apply, Cast
@@ -147,6 +147,22 @@ def component_functions(fn: Lambda) -> list[str] | None:
             return None
         names.append(op.fn)
     return names
+
+
+ABSORBING = {"or": (bool_, u8), "and": (bool_, u8), "minimum": (u8, i8), "maximum": (u8, i8)}
+"""The functions of the table that no element changes any more once one of them is at its end, low
+or high, and the dtypes whose elements are often there."""
+
+
+def absorbing(fn: Lambda) -> tuple[int, ...]:
+    """The values that an operator on flags or bytes keeps, whatever follows; empty where it has
+    others."""
+    dtypes = [scalar_type(result) for result in fn.results]
+    names = component_functions(fn) or [""]
+    if any(dtype not in ABSORBING.get(name, ()) for name, dtype in zip(names, dtypes)):
+        return ()
+    ends = zip(names, dtypes, strict=True)
+    return tuple(int(x.high if name in ("or", "maximum") else x.low) for name, x in ends)
 
 
 def begun(

@@ -93,3 +93,40 @@ def test_only_folds_that_may_stop_test_it():
     assert loops(lambda rows: fw.map(first, rows)) > 0
     assert loops(lambda rows: fw.map(lambda row: fw.all(row > 0), rows)) > 0
     assert loops(lambda rows: fw.map(lambda row: fw.min(first_of(row), initial=5), rows)) == 0
+
+
+def test_reductions_of_whole_arrays(threads):
+    """By flags and by bytes, wherever the element is that decides; in one sweep also."""
+    whole = fw.jit(lambda x: (fw.any(x == 9), fw.all(x != 9), fw.min(x), fw.max(x)))
+    for length in (1, 63, 2048, 2049, 6144, 65_537, 300_001):
+        for at in {0, length // 3, length - 1}:
+            for other in (9, -128, 127):
+                x = np.ones(length, np.int8)
+                x[at] = other
+                found = [(x == 9).any(), (x != 9).all(), x.min(), x.max()]
+                assert [*map(int, whole(x))] == [*map(int, found)]
+                assert int(fw.max(fw.asarray(x))) == x.max()
+                assert int(fw.min(x.view(np.uint8))) == x.view(np.uint8).min()
+
+
+def test_an_element_of_an_array_that_fails_is_found(target):
+    """After the one that decides."""
+    xs = np.zeros(5, bool)
+    xs[0] = True
+    at = np.append(np.zeros(70_000, int), 5)
+
+    for program in (fw.any, lambda x: fw.reduce(fw.logical_or, False, x)):
+        with pytest.raises(IndexOutOfBounds, match="index 5 is outside"):
+            fw.jit(lambda xs, at, f=program: f(fw.gather(xs, at)))(xs, at)
+
+
+def test_only_reductions_of_flags_and_bytes_ask():
+    """Others seldom meet an element that decides; one next to a store evaluates every element."""
+
+    def loops(f, dtype):
+        text = fw.jit(f, target="cpu").stages(np.zeros(9, dtype)).text["kernel"]
+        return text.count("while")
+
+    assert loops(fw.any, bool) == loops(fw.min, np.uint8) == loops(fw.max, np.int8) == 1
+    assert loops(fw.min, np.int32) == loops(fw.sum, bool) == loops(fw.max, np.float32) == 0
+    assert loops(lambda x: (fw.any(x), ~x), bool) == 0

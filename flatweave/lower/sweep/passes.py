@@ -90,10 +90,10 @@ class WithHeadFlags:
 
 
 def along_head_flags(
-    walk: Traversal, found: HeadFlags | None, kernel: KernelBuilder, b: Builder
+    walk: Traverses, found: HeadFlags | None, kernel: KernelBuilder, b: Builder
 ) -> Traverses:
     """The traversal, along head flags where rows are combined; rows are found if they matter."""
-    if found is None:
+    if found is None or not isinstance(walk, Traversal):
         return walk
     plain = walk if found.needs_rows else walk.without_rows()
     chunk = walk.space.machine.staged

@@ -20,12 +20,13 @@ from flatweave.lower.schedule.steps import How, RFactor
 from flatweave.lower.sweep import chains
 from flatweave.lower.sweep.scans_in_registers import KeptScans
 from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.blocked_argmax import UntilAbsorbed
 from flatweave.lower.traverse.steps import Position, State, count_lanes, slot_of_warp, while_active
-from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.lower.traverse.traversal import StepAt, Traversal, Traverses
 from flatweave.passes.operators import is_exact
 from flatweave.terms.build import FALSE, Builder, index
 from flatweave.terms.control import Apply
-from flatweave.terms.operators import cast_each
+from flatweave.terms.operators import absorbing, cast_each
 from flatweave.terms.syntax import Atom, Let, types_of
 from flatweave.terms.traverse import needed_for
 
@@ -277,14 +278,25 @@ class Aggregates:
 
     def arrange(
         self, records: Sequence[ScanRecord], plan: RFactor
-    ) -> tuple[list[ScanRecord], list[ScanRecord], Traversal]:
-        """The records accumulated by each lane, those combined at each step, and the traversal."""
+    ) -> tuple[list[ScanRecord], list[ScanRecord], Traverses]:
+        """The records accumulated by each lane, those combined at each step, and the traversal; it
+        ends early where nothing changes the results any more."""
         writer = self.writer
         pairs = list(zip(records, plan.hows, strict=True))
         lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
         ordered = [k for k, how in pairs if k not in lanewise]
         walk = writer.traverse([writer.operator_on_carries(k) for k in lanewise], plan)
-        return lanewise, ordered, walk
+        ends = [absorbing(k.fn) for k in lanewise]
+        if not (self._may_end_early() and ends and all(ends)) or ordered:
+            return lanewise, ordered, walk
+        values = tuple(value for each in ends for value in each)
+        return lanewise, ordered, UntilAbsorbed(walk, values, writer.lowering.machine.staged)
+
+    def _may_end_early(self) -> bool:
+        """Whether elements are only combined, by threads that take many, and none can fail."""
+        writer, facts = self.writer, self.writer.facts
+        pure = facts.op.only_reduces and not (facts.scans.depth or facts.can_fail or writer.heads)
+        return pure and writer.lowering.machine.threads_are_long
 
     def fold_step(
         self, b: Builder, elements: Elements, scan: ScanRecord, state: State, position: Position,

@@ -1,4 +1,6 @@
-"""Blocked argmin and argmax: each lane keeps the index of a chunk, and one chunk is searched again.
+"""Reductions in chunks: blocked argmin and argmax, and those that end early, as any and all do.
+
+Each lane keeps the index of a chunk, and one chunk is searched again:
 
     for each chunk           best = the values of its steps combined, without positions
                              if best is chosen over the lane's value: keep it and the chunk's index
@@ -11,6 +13,7 @@ values. See Note [The chunk that is found].
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i16, i32, i64
@@ -149,3 +152,37 @@ class InStretches:
         there = turn.apply("select", found, end, hi)
         after = self.walk.block(turn, here, there, params, step)
         return turn.close_loop(index(0), index(2), state, after)
+
+
+# -- Reductions that no element changes any more ---------------------------------------------------
+#
+#     while elements are left, and the results are not those that absorb every other one:
+#         the steps of another traversal over the next chunk, twice as long as the one before
+
+
+@record
+class UntilAbsorbed:
+    """A traversal of reductions which all have absorbing values."""
+
+    walk: Traverses
+    values: tuple[int, ...]
+    first: int
+    """Positions of the first chunk."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi, as far as they matter."""
+
+        def holds(c: Builder, known: State) -> Atom:
+            at, _, *found = known
+            is_open = c.apply("lt", at, hi)
+            pairs = zip(found, self.values, strict=True)
+            ends = [c.apply("eq", x, constant(value, scalar_type(x))) for x, value in pairs]
+            is_done = functools.reduce(lambda p, q: c.apply("and", p, q), ends)
+            return c.apply("and", is_open, c.apply("not", is_done))
+
+        def chunk(c: Builder, known: State) -> State:
+            at, size, *found = known
+            stop = c.apply("minimum", c.add(at, size), hi)
+            return stop, c.add(size, size), *self.walk.block(c, at, stop, tuple(found), step)
+
+        return b.repeat((lo, index(self.first), *state), holds, chunk)[2:]
