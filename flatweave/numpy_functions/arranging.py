@@ -140,8 +140,7 @@ def dstack(arrays: Sequence[Any]) -> fw.Array:
         Array([[[1, 3],
                 [2, 4]]], dtype=int64)
     """
-    parts = _each(arrays, 2, "dstack")
-    return fw.concat([fw.expand_dims(x, 2) if x.ndim == 2 else x for x in parts], axis=2)
+    return _side_by_side(_each(arrays, 2, "dstack"), 2)
 
 
 @fw.operation(any_dtype=True)
@@ -155,8 +154,14 @@ def column_stack(arrays: Sequence[Any]) -> fw.Array:
         Array([[1, 3],
                [2, 4]], dtype=int64)
     """
-    parts = _each(arrays, 1, "column_stack")
-    return fw.concat([fw.expand_dims(x, 1) if x.ndim == 1 else x for x in parts], axis=1)
+    return _side_by_side(_each(arrays, 1, "column_stack"), 1)
+
+
+def _side_by_side(parts: Sequence[Any], axis: int) -> fw.Array:
+    """Arrays joined along their last axis, of which those that have one axis less are elements."""
+    if all(x.ndim == axis for x in parts):
+        return fw.stack(parts, axis=axis)
+    return fw.concat([fw.expand_dims(x, axis) if x.ndim == axis else x for x in parts], axis=axis)
 
 
 @fw.operation(any_dtype=True, structured="nested")
