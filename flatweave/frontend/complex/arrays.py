@@ -1,10 +1,9 @@
-"""Arrays of complex numbers: arrangement, creation, sums and products, each part separately.
+"""Arrays of complex numbers: arrangement, creation and sums, of each part separately, and products,
+which are reductions and scans of pairs.
 
     reshape(z, (2, 3))        Complex(reshape(z.real, (2, 3)), reshape(z.imag, (2, 3)))
     concat([z, x]), z + x     x becomes a complex array first
     zeros(3, dtype=c64)       Complex(zeros(3, dtype=f32), ..)
-
-Products of many numbers are reductions and scans of pairs.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from flatweave.frontend.values.array import METHODS, Array, Tracer
 from flatweave.frontend.values.number_formats import Complex, complex_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Node, is_irregular
-from flatweave.ops import Reduce
+from flatweave.ops import Reduce, Weave
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Lambda, constant
 
 T = TypeVar("T")
@@ -109,31 +109,36 @@ for _name, _params in LINEAR.items():
 
 
 def _joined(name: str) -> Callable[..., Any]:
-    """A function of several arrays. Along the first axis it moves whole rows, and so the pairs that
-    complex numbers are in memory, where they are there; else each part."""
+    """A function of several arrays: of pairs along the first axis, if they are known, or into pairs
+    along a new last one; else of each part."""
     by_part = RULES[name]
 
     def joined(arrays: Any, axis: Any = 0) -> Any:
-        found = [pairs_in(each) if isinstance(each, Complex) else None for each in arrays]
-        pairs = [each for each in found if each is not None and each.ndim > 1]
-        kinds = {(each.ndim, each.element) for each in pairs}
-        if axis != 0 or len(pairs) < len(found) or len(kinds) != 1 or current().depth:
+        numbers = [*map(whole, arrays)] if any(isinstance(x, Complex) for x in arrays) else []
+        if len({(z.ndim, z.real.element) for z in numbers}) != 1 or current().depth:
             return by_part(arrays, axis)
-        return parts_of(as_tracer(METHODS[name](pairs, 0)))
+        first, pairs = numbers[0].real, [*map(pairs_in, numbers)]
+        if axis == 0 and first.ndim and None not in pairs:
+            return parts_of(as_tracer(METHODS[name](pairs, 0)))
+        if name == "concat" or axis not in (-1, first.ndim) or not first.ndim:
+            return by_part(arrays, axis)
+        METHODS[name]([z.real for z in numbers], axis)  # compares extents
+        parts = tuple(part.atom for z in numbers for part in (z.real, z.imag))
+        return parts_of(emit(Weave((*first.extents, index(len(pairs)), index(2)), parts))[0])
 
     return joined
 
 
-for _name in ("concat", "stack"):
-    rule(_name)(_joined(_name))
+rule("concat")(_joined("concat"))
+rule("stack")(_joined("stack"))
 
 
 @rule("tile")
 def repeated(x: Complex, repetitions: Any) -> Any:
-    """The array repeated: as pairs where it has one axis, else each part."""
-    times = repetitions if isinstance(repetitions, tuple | list) else (repetitions,)
+    """The array repeated: one of one axis as `concat` does it, else each part."""
+    times = repetitions if isinstance(repetitions, tuple | list) else [repetitions]
     if x.ndim == len(times) == 1 and type(times[0]) is int and times[0] > 0:
-        return METHODS["concat"]([x] * times[0], 0)
+        return METHODS["concat"]([x] * times[0])
     return by_parts("tile")(x, repetitions)
 
 
