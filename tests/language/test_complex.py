@@ -29,7 +29,7 @@ CASES = {
     "truth": lambda xp, z, w: (xp.any(z), xp.all(z), xp.count_nonzero(z), z.astype(bool)),
     "arrangement": lambda xp, z, w: (
         z[1:3], z[::-1], xp.reshape(z, (2, 3)).T, xp.concat([z, xp.real(w)]), xp.flip(z),
-        xp.stack([z, w]), xp.tile(z, 3), xp.tile(z, (2, 1)), xp.roll(z, 2),
+        xp.stack([z, w]), xp.append(z, w), xp.tile(z, 3), xp.tile(z, (2, 1)), xp.roll(z, 2),
         xp.take(z, xp.asarray(np.array([4, 0])))),
     "masks": lambda xp, z, w: (z[xp.asarray(B)], xp.where(xp.asarray(B), z, 0.5)),
     "creation": lambda xp, z, w: (

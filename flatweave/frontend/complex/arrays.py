@@ -109,8 +109,7 @@ for _name, _params in LINEAR.items():
 
 
 def _joined(name: str) -> Callable[..., Any]:
-    """A function of several arrays: of pairs along the first axis, if they are known, or into pairs
-    along a new last one; else of each part."""
+    """A function of several arrays: of their pairs, or into pairs, where it can; else of parts."""
     by_part = RULES[name]
 
     def joined(arrays: Any, axis: Any = 0) -> Any:
@@ -118,7 +117,8 @@ def _joined(name: str) -> Callable[..., Any]:
         if len({(z.ndim, z.real.element) for z in numbers}) != 1 or current().depth:
             return by_part(arrays, axis)
         first, pairs = numbers[0].real, [*map(pairs_in, numbers)]
-        if axis == 0 and first.ndim and None not in pairs:
+        by_row = axis == 0 or (axis, name, first.ndim) == (None, "concat", 1)
+        if by_row and first.ndim and None not in pairs:
             return parts_of(as_tracer(METHODS[name](pairs, 0)))
         if name == "concat" or axis not in (-1, first.ndim) or not first.ndim:
             return by_part(arrays, axis)
