@@ -150,7 +150,7 @@ def expanded(arguments: Sequence[Argument]) -> list[Argument]:
         inner = None if argument.is_fixed and cls is not tuple else parts_of(value, [])
         if cls is slice:
             inner = value.start, value.stop, value.step
-            if not all(x is None or (type(x) is int and x in ONE_OBJECT) for x in inner):
+            if not all(bound is None or type(bound) is int for bound in inner):
                 return []
         if inner is None or value is None:
             if argument.is_fixed and not is_constant(value):
@@ -178,10 +178,6 @@ def _as_read(argument: Argument, target: str) -> Argument:
     if view is None:
         return argument._replace(value=values)
     return argument._replace(value=view.memory, layout=view.layout.words)
-
-
-ONE_OBJECT = range(-5, 257)
-"""Integers that are one object each wherever Python has them."""
 
 
 def _places(cls: type) -> tuple[int, ...] | None:
