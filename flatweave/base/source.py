@@ -26,6 +26,10 @@ from typing import NamedTuple
 INTERIOR = frozenset({
     "flatweave", "numpy", "functools", "contextlib", "dataclasses", "pandas", "polars",
 })  # fmt: skip
+# Frames of Python itself are not, either: `random.choice(tracer)`. The folder decides, since a
+# file of the user may have such a name.
+PASSED = INTERIOR | sys.stdlib_module_names
+OF_PYTHON = os.path.dirname(os.__file__) + os.sep
 
 
 PACKAGE = __name__.partition(".")[0]
@@ -165,7 +169,10 @@ def user_location() -> Location:
     frame = sys._getframe(1)
     while True:
         name = frame.f_globals.get("__name__") or ""
-        if name.partition(".")[0] not in INTERIOR:
+        package = name.partition(".")[0]
+        if package not in PASSED:
+            break
+        if package not in INTERIOR and not frame.f_code.co_filename.startswith(OF_PYTHON):
             break
         if frame.f_back is None:
             return UNKNOWN

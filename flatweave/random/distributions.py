@@ -18,17 +18,9 @@ from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.arrays.sorting import argsort
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.elementwise import (
-    abs,
-    exp,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    mul_hi,
-    sqrt,
-)
+from flatweave.frontend.elements.elementwise import exp, log, log1p, maximum, minimum, mul_hi, sqrt
 from flatweave.frontend.elements.scalars import astype, floor, where
+from flatweave.frontend.functions.callbacks import check
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import while_loop
 from flatweave.frontend.functions.scans import cumsum
@@ -172,18 +164,18 @@ def permutation(key: Any, x: Any) -> Any:
         Array([0, 1, 2, 3], dtype=int64)
     """
     array: Any = as_tracer(x, "what permutation permutes")
-    if array.ndim:
-        return array[argsort(bits(key, array.shape[0]))]
-    return argsort(bits(key, array))
+    n = array.shape[0] if array.ndim else array
+    at = argsort(drawn(key, n, "permutation", 64, lambda word, i: word))
+    return array[at] if array.ndim else at
 
 
 @operation(static="replace")
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
     """Elements of an array along axis 0, or of 0, 1, .. a - 1, drawn at random.
 
-    `p` has a weight for each, which need not add up to 1; by default all are as likely. Without
-    `replace` none is drawn twice. Raises ShapeError where more are drawn so than there are, or
-    where weights and elements differ in number.
+    `p` has a weight for each, which need not add up to 1. Without `replace` none is drawn twice.
+    Raises ShapeError where more are drawn than there are, or than have a weight above 0, or where
+    numbers of weights and elements differ; ArgumentError for a weight below 0, infinite or NaN.
 
     Types: `key, a: t[n, ..] or n, shape: extents -> t[shape, ..]`. Source: `jax.random.choice`.
 
@@ -193,6 +185,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     array: Any = as_tracer(a, "what choice chooses from")
     count = array.shape[0] if array.ndim else array
     extents = shape_of(shape, "choice")
+    held, kind = count, "elements"
     if p is not None:
         weights: Any = astype(as_tracer(p, "the weights of choice"), f64)
         if weights.ndim != 1:
@@ -206,6 +199,15 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
             "choice needs a weight for each element, got {0} elements and {1} weights.",
             remedy="Give p= as many weights as there are elements.",
         )
+        sound, wish = (weights >= 0) & (weights < float("inf")), "Give 0 for what is never drawn."
+        check(sound, "weight {0} of choice is not a finite number from 0 on.", remedy=wish)
+        held, kind = weights[weights > 0].shape[0], "weights above 0"
+    total: Any = scalar_i64(product(extents))
+    wish, needed = "With replace=True an element is drawn more than once.", total
+    if replace:
+        wish, needed = "Check how many there are first.", minimum(total, 1)
+    text = f"choice needs {{0}} or more {kind}, got {{1}}."
+    check(held >= needed, text, needed, held, error=ShapeError, remedy=wish)
     if replace and p is None:
         at = integers(key, 0, count, shape)
     elif replace:
@@ -213,7 +215,6 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         at = minimum(searchsorted(sums, uniform(key, shape) * sums[-1], "right"), count - 1)
     else:
         order = permutation(key, count) if p is None else argsort(exponential(key, count) / weights)
-        total = scalar_i64(product(extents))
         at = order[:total].reshape(*[scalar_i64(e) for e in extents]) if extents else order[0]
     return array[at] if array.ndim else at
 
@@ -226,8 +227,7 @@ def _integer_dtype(dtype: Any, who: str) -> DType:
     wanted = dtype_of(dtype)
     if not wanted.is_integer:
         raise DTypeError.here(
-            f"{who} gives integers, not {wanted.name}.",
-            "Convert what it gives: fw.astype(x, dtype).",
+            f"{who} gives integers, not {wanted.name}.", "Convert them: fw.astype(x, dtype)."
         )
     return wanted
 

@@ -73,7 +73,6 @@ class Generator(Protocol):
 # first block is that of counter 1, so ours is. The last word of the counter is 0 for arrays, and
 # distinguishes the other uses.
 
-
 ROUNDS = 10
 _FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B  # the golden ratio, and the square root of 3, less 1
@@ -133,7 +132,6 @@ class Philox:
 # element i of an array comes from the counter i, and so does key i of those that a key is split
 # into.
 
-
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 _PARITY = 0x1BD11BDA
 _THREEFRY = 0x4F574E  # derives another key, for the draws of single elements
@@ -147,8 +145,7 @@ def threefry(key: Words, counter: Words) -> Words:
         for distance in _ROTATIONS[group % 2]:
             x0 = x0 + x1
             x1 = (x1 << distance | x1 >> 32 - distance) ^ x0
-        x0 = x0 + keys[(group + 1) % 3]
-        x1 = x1 + keys[(group + 2) % 3] + (group + 1)
+        x0, x1 = x0 + keys[(group + 1) % 3], x1 + keys[(group + 2) % 3] + (group + 1)
     return x0, x1
 
 
@@ -244,8 +241,7 @@ def key(seed: Any, generator: str = "philox") -> Key:
                 f"a seed of {generator} has {2 * bits} bits, got {seed}.",
                 f"Take the rest: seed % 2**{2 * bits}.",
             )
-        word = made.word.numpy.type
-        low, high = (word(seed >> at & 2**bits - 1) for at in (0, bits))
+        low, high = (made.word.numpy.type(seed >> at & 2**bits - 1) for at in (0, bits))
         return Key(high, low) if generator == "threefry" else Key(low, high)
     made_of: Key = _key_of(seed, generator)
     return made_of
@@ -254,13 +250,18 @@ def key(seed: Any, generator: str = "philox") -> Key:
 @operation(static="generator")
 def _key_of(seed: Any, generator: str) -> Any:
     """The key of a computed seed."""
-    value = scalar_of(seed, "a seed")
+    return Key(*_need_generator(generator).seeded(_integer(seed, "a seed")))
+
+
+def _integer(given: Any, what: str) -> Any:
+    """One integer, which may be computed. Raises ArgumentError for a float, as of `key(1.5)`."""
+    value = scalar_of(given, what)
     if not value.element.is_integer:
         raise ArgumentError.here(
-            f"a seed must be an integer, got {describe(value)}.",
+            f"{what} must be an integer, got {describe(value)}.",
             "Use a Python int, or an array of integers of rank 0.",
         )
-    return Key(*_need_generator(generator).seeded(value))
+    return value
 
 
 def opened(given: Any, who: str) -> tuple[Generator, Words]:
@@ -334,15 +335,14 @@ def fold_in(key: Any, data: Any) -> Any:
 
     Philox takes 64 bits of the integer, Threefry 32, as JAX does.
 
-    Types: `key, number: integer -> key`. Raises ArgumentError for what is no key.
+    Types: `key, number: integer -> key`. Raises ArgumentError for what is no key, and for a float.
     Source: `jax.random.fold_in`.
 
         >>> fw.random.fold_in(fw.random.key(0), 1) == fw.random.key(0)
         False
     """
     made, words = opened(key, "fold_in")
-    value = scalar_of(data, "the number of fold_in")
-    return Key(*made.folded(words, value))
+    return Key(*made.folded(words, _integer(data, "the number of fold_in")))
 
 
 Element = Callable[[Any, Any], Any]

@@ -1,6 +1,7 @@
 """Locations: the user's line, the caret below the call, and locations without source."""
 
 import linecache
+import os
 import pickle
 
 from flatweave.base.source import (
@@ -34,6 +35,16 @@ def test_the_user_is_the_innermost_frame_that_is_not_ours():
     assert here.text.strip() == "here = outer()"
     assert here.text[here.column : here.end_column] == "outer()"
     assert here.function == "test_the_user_is_the_innermost_frame_that_is_not_ours"
+
+
+def test_frames_of_python_are_not_the_users():
+    """`random.choice(tracer)` is called by the user; a module of the user's may have that name."""
+    scope = {"__name__": "random", "outer": outer}
+    exec(compile("here = outer()", os.__file__.replace("os.py", "random.py"), "exec"), scope)
+    assert scope["here"].file.endswith("test_source.py")
+
+    exec(compile("here = outer()", "mine/random.py", "exec"), scope)
+    assert scope["here"].file == "mine/random.py"
 
 
 def test_the_caret_stands_below_the_call():

@@ -209,3 +209,19 @@ def a_recurrence_whose_arguments_are_exchanged():
 def a_dictionary_encoded_key_on_one_side():
     names = SimpleNamespace(codes=np.array([0, 1]), categories=["a", "b"])  # as pandas.Categorical
     fw.join(names, np.arange(2))
+
+
+def more_drawn_than_there_are():
+    fw.random.choice(fw.random.key(0), 3, 5, replace=False)
+
+
+def more_drawn_than_have_a_weight():
+    fw.random.choice(fw.random.key(0), 3, 3, replace=False, p=[0.0, 1.0, 2.0])
+
+
+def drawn_from_none():
+    fw.random.choice(fw.random.key(0), 0, 3)
+
+
+def negative_weight():
+    fw.random.choice(fw.random.key(0), 3, 2, p=[0.5, -1.0, 2.0])

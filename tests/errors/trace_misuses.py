@@ -1,6 +1,7 @@
 """Mistakes with values that are known only when a program runs, or kept after its trace."""
 
 import math
+import statistics
 
 import numpy as np
 
@@ -184,6 +185,14 @@ def item_of_a_tracer():
 
 def method_that_is_a_function():
     fw.jit(lambda x: x.median())(X)
+
+
+def method_that_is_a_function_of_functions():
+    fw.asarray(X).filter(lambda x: x > 1)
+
+
+def traced_array_in_a_function_of_python():
+    fw.jit(lambda x: statistics.mean(x))(X)
 
 
 def attribute_of_no_array():

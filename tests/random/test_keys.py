@@ -108,6 +108,12 @@ MISUSES = {
     "a wide range": (
         lambda: fw.random.integers(fw.random.key(1), 0, 300, 3, dtype=fw.u8), "does not fit u8"
     ),
+    "a number between integers": (
+        lambda: fw.random.fold_in(fw.random.key(1), 1.5), "the number of fold_in must be an integer"
+    ),
+    "a weight that is NaN": (
+        lambda: fw.random.choice(fw.random.key(1), 2, 2, p=[1.0, np.nan]), "weight 1 of choice"
+    ),
     "two shapes": (
         lambda: fw.random.poisson(fw.random.key(1), np.ones(3), 3), "takes no"
     ),
@@ -137,5 +143,9 @@ def test_other_misuses():
         fw.random.normal(key, -1)
     with pytest.raises(fw.ShapeError, match="got 3 elements and 2 weights"):
         fw.random.choice(key, np.arange(3), 5, p=np.ones(2))
-    with pytest.raises(fw.UserError):
-        fw.random.choice(key, 3, 5, replace=False)
+    for replace, p in ((False, None), (False, [1.0, 0.0, 2.0]), (True, np.zeros(3))):
+        with pytest.raises(fw.ShapeError, match="choice needs"):
+            fw.random.choice(key, 3, 3 + (p is None), replace, p)
+    with pytest.raises(fw.ShapeError, match="choice needs 1 or more elements, got 0"):
+        fw.random.choice(key, 0, 3)
+    assert fw.random.choice(key, 0, 0).tolist() == []

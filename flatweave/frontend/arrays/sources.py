@@ -205,7 +205,7 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
             raise ShapeError.here(
                 f"concat needs arrays of one rank, at least 1, got {describe(first)} and"
                 f" {describe(other)}.",
-                "Give scalars an axis with x.reshape(1).",
+                "Give a scalar an axis with x.reshape(1), a row one more with x[None, :].",
             )
     number = axis_of(first, axis, "concat")
     if number and len(arrays) <= FEW_PARTS:

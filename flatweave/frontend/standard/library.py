@@ -37,7 +37,7 @@ from flatweave.terms.syntax import Const
 
 LAPACK = "NumPy's LAPACK"
 SINGULAR = "of a singular matrix: in some column every element from the diagonal down is 0."
-LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
+LEAST_SQUARES = "Use fw.linalg.pinv(a), and fw.linalg.pinv(a) @ b as the solution of least squares."
 INDEFINITE = "of a matrix that is not positive definite."
 EIGENVALUES = "Look at its eigenvalues: fw.linalg.eigvalsh(x)."
 REFUSING = {

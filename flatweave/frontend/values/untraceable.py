@@ -10,11 +10,11 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
-from flatweave.frontend import NAMES
+from flatweave.frontend import NAMES, public
 
 C = TypeVar("C")
 BRANCH = (
@@ -280,10 +280,17 @@ def attribute(
         if name in fields
         else f"Use fw.sort({x}), of which {x}[k] is element k, or fw.argpartition({x}, k)."
         if name == "partition"
-        else f"Use fw.{name}({x}, ..), with the method's arguments after {x}."
-        if name in NAMES
+        else f"Use the function: {_call(name)}."
+        if name in NAMES and callable(public(name))
         else f"help(fw.{kind}) shows what there is; functions are in fw: fw.sort({x}).",
     )
+
+
+def _call(name: str) -> str:
+    """What a call of a public function needs: `fw.filter(p, xs)`, `fw.median(x, ..)`."""
+    params = inspect.signature(cast(Callable[..., Any], public(name))).parameters.values()
+    needed = [str(p.replace(annotation=p.empty)) for p in params if p.default is p.empty]
+    return f"fw.{name}({', '.join(needed + ['..'] * (len(needed) < len(params)))})"
 
 
 SAME_LENGTH = (
