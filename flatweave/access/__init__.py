@@ -39,6 +39,8 @@ class Modified:
 Factor = Atom | Modified
 Term = Factor | tuple[Factor, ...]
 Value = Sum[Term]
+LARGEST = 256
+"""Functions and terms of a value; a larger one is opaque: its variable is the term."""
 NOTHING: Value = Sum({})
 ONE: Value = Sum({}, 1)
 
@@ -112,18 +114,35 @@ def _inside(factor: Factor, values: Mapping[Factor, Value]) -> Value:
     return Sum({factor: 1})
 
 
-def most(value: Value) -> int | None:
-    """The most that a sum can be, where nothing wraps; None if nothing bounds it."""
+Found = dict[Value, int | None]
+
+
+def most(value: Value, found: Found | None = None) -> int | None:
+    """The most that a sum can be, where nothing wraps; None if nothing bounds it, or if that takes
+    more than LARGEST sums: each minimum and maximum in a sum doubles how many there are."""
+    if not value.terms:
+        return value.more
+    found, bare = {} if found is None else found, Sum(value.terms)
+    if bare not in found:
+        if len(found) == LARGEST:
+            return None
+        found[bare] = None
+        found[bare] = _most(bare, found)
+    known = found[bare]
+    return None if known is None else known + value.more
+
+
+def _most(value: Value, found: Found) -> int | None:
     for term, count in sorted(value.terms.items(), key=_by_what_cancels):
-        bounds = _bounds(term, count)
+        bounds = _bounds(term, count, found)
         if bounds:
             rest = value.plus(Sum({term: 1}), -count)
-            found = [most(rest.plus(bound)) for bound in bounds]
-            known = [each for each in found if each is not None]
+            ends = [most(rest.plus(bound), found) for bound in bounds]
+            known = [end for end in ends if end is not None]
             if isinstance(term, Modified) and (term.fn == "maximum") == (count > 0):
-                return max(known) if len(known) == len(found) else None
+                return max(known) if len(known) == len(ends) else None
             return min(known, default=None)
-    return None if value.terms else value.more
+    return None
 
 
 def _by_what_cancels(item: tuple[Term, int]) -> tuple[bool, int]:
@@ -134,13 +153,15 @@ def _by_what_cancels(item: tuple[Term, int]) -> tuple[bool, int]:
     return True, 0
 
 
-def _bounds(term: Term, count: int) -> Sequence[Value]:
+def _bounds(term: Term, count: int, found: Found) -> Sequence[Value]:
     """Sums of which a multiple of a term is no more than one, or is one; none if none is known."""
     match term:
         case Modified(fn="minimum" | "maximum", args=ends):
+            # constants first: what they bound is found before sums run out
+            ends = tuple(sorted(ends, key=lambda end: len(end.terms)))
             return [NOTHING.plus(end, count) for end in ends]
         case Modified(fn="floordiv", args=(whole, by)) if not by.terms and by.more > 0:
-            top = most(whole) if count > 0 else None
+            top = most(whole, found) if count > 0 else None
             if top is not None:
                 return [Sum({}, top // by.more * count)]
             times, rest = divmod(count, by.more)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from flatweave.access import (
+    LARGEST,
     NOTHING,
     Factor,
     Modified,
@@ -42,8 +43,6 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
-LARGEST = 256
-"""Functions and terms of a value; a larger one is opaque: its variable is the term."""
 NOWHERE: frozenset[Var] = frozenset()
 
 

@@ -6,11 +6,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from flatweave.access import NOTHING, replaced
+from flatweave.access import NOTHING, Modified, most, replaced
 from flatweave.access.analyse import Accesses, find_offset
+from flatweave.base.dtypes import i64
 from flatweave.passes.telescope import shortened_sum
 from flatweave.terms.bounds import Sum
 from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Var
 from tests.access.bodies import (
     AXES,
     OTHER,
@@ -124,3 +126,29 @@ def test_an_index_is_at_its_offset_where_no_edge_is_near(offset):
     assert find_offset(known, near, OWN) == offset
     assert values_of(b.lets, environment((100, 0, 1000, 0)))[near] == 100 + offset
     assert find_offset(known, near, OTHER) is find_offset(known, far, OWN) is None
+
+
+def test_no_value_is_above_the_most_that_it_can_be():
+    """Of sums of minima, maxima, quotients and remainders, where nothing wraps."""
+    bounded = 0
+    for seed in range(400):
+        lets = random_body(Random(seed), plain=("add", "sub", "minimum", "maximum", "minimum"))
+        known, values = Accesses(AXES, lets), values_of(lets, SMALL)
+        for let in lets:
+            bound = most(known.of(let.vars[0]))
+            assert bound is None or np.all(values[let.vars[0]] <= bound), (lets, bound)
+            bounded += bound is not None
+    assert bounded > 100
+
+
+def test_the_most_of_many_minima_is_found_at_once():
+    """Each of 60 may be a variable or 3, so there are 2**60 sums."""
+    names = [Sum({Var(f"x{k}", i64): 1}) for k in range(60)]
+    low = [Modified("minimum", (x, Sum({}, 3)), 3) for x in names]
+    near = [Modified("minimum", (x, y), 3) for x, y in zip(names, names[1:], strict=False)]
+
+    assert most(Sum(dict.fromkeys(low, 1))) == 180
+    assert most(Sum(dict.fromkeys(low, 2), 5)) == 365
+    assert most(Sum(dict.fromkeys(near, 1))) is None
+    assert most(Sum(dict.fromkeys(near, -1))) is None
+    assert most(Sum({Modified("floordiv", (Sum(dict.fromkeys(low, 1)), Sum({}, 9)), 200): 1})) == 20
