@@ -164,6 +164,22 @@ def membership(function: Callable[..., Any], x: Any, values: Any, **options: Any
     return function(*together(x, values)[0], **options)
 
 
+def as_integers(function: Callable[..., Any], left: Strings, right: Strings) -> Any:
+    """Words of short strings, else numbers of both."""
+    sides = left.bytes, right.bytes
+
+    def words() -> Any:
+        return tuple(
+            fw.map(lambda b, e, s=side: _word(s.values, b, e, 0), side.offsets[:-1],
+                   side.offsets[1:])
+            for side in sides
+        )  # fmt: skip
+
+    longest = [fw.max(side.lengths, initial=0) for side in sides]
+    numbers = lambda: tuple(x.astype(fw.u64) for x in together(left, right)[0])  # noqa: E731
+    return fw.cond(fw.maximum(*longest) <= BLOCK, words, numbers)
+
+
 def joined(function: Callable[..., Any], arrays: Any) -> Any:
     """`concat`."""
     if not all(isinstance(x, Strings | list) for x in arrays):
@@ -202,7 +218,7 @@ RULES.update(dict.fromkeys(("run_lengths", "sort", "value_counts"), as_ranks))
 RULES.update(dict.fromkeys(("isin", "searchsorted"), membership))
 RULES.update(dict.fromkeys(("min", "max"), extreme))
 RULES.update(dict.fromkeys(("filter", "partition"), filtered), _distinct=distinct, add=added,
-             concat=joined, where=where, unsupported=refused)  # fmt: skip
+             as_integers=as_integers, concat=joined, where=where, unsupported=refused)  # fmt: skip
 RULES.update(dict.fromkeys(OF_OFFSETS, lambda function, *args, **options: NotImplemented))
 
 

@@ -1,10 +1,11 @@
 """Joins: the elements of two tables that have equal keys.
 
-    j = fw.join(left, right)          both key columns numbered together
+    j = fw.join(left, right)          right keys in order, each left one looked up in it
     j.rows                            for each left element the right ones, read where they are used
     j.left, j.right                   the pairs, in order
 
-Right elements are put in the order of their keys: the matches of a left element are a part of it.
+The matches of a left element are a part of that order. Keys are looked up in a table with a slot
+for each possible key, or in their hashes, which ascend.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from flatweave.tables.keys import (
     in_unit_of,
     is_missing,
     one_length,
+    parts_of,
     plain,
     ticks,
 )
-from flatweave.tables.nullable import has_text
-from flatweave.tables.numbering import by_number, some_numbers
+from flatweave.tables.nullable import Nullable, has_text
+from flatweave.tables.numbering import by_number, hash_of, numbered, offsets_of, slot_of, table_of
 from flatweave.tables.selection import changed, one_of
 from flatweave.tables.verbs import made
 
@@ -65,12 +67,12 @@ class Join:
     @property
     def left(self) -> Any:
         """The left index of each pair: in order, unmatched right elements last."""
-        return _sides(self)[0]
+        return _side(self, is_right=False)
 
     @property
     def right(self) -> Any:
         """The right index of each pair."""
-        return _sides(self)[1]
+        return _side(self, is_right=True)
 
 
 def join(left: Any, right: Any, how: str = "inner") -> Any:
@@ -104,17 +106,18 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
     one_length(list(map(plain, left)), who, "keys")
     n = plain(left[0]).shape[0]
     both = tuple(coded(fw.concat([a, b]))[0] for a, b in zip(left, right, strict=True))
-    index, count = some_numbers(both, who)
-    return index[:n], index[n:], count
+    rank = numbered(both, False, who).rank
+    return rank[:n], rank[n:], fw.max(rank, initial=-1) + 1
 
 
 @fw.operation(static="how", name="join")
 def _joined(left: Any, right: Any, how: str) -> Any:
-    mine, theirs, count = together(left, right, "join")
-    n = mine.shape[0]
-    order, offsets = by_number(theirs, count)
-    first = offsets[mine]
-    counts = offsets[mine + 1] - first
+    n, m = (plain(side[0]).shape[0] for side in (left, right))
+    mine, theirs = _one_column(left, right)
+    absent = is_missing(right)
+    kept = None if absent is None else fw.iota(m)[fw.logical_not(absent)]
+    first, counts, order = _found(mine, theirs if kept is None else theirs[kept])
+    order = order if kept is None else kept[order]
     missing = is_missing(left)
     if missing is not None:
         counts = fw.where(missing, 0, counts)
@@ -122,10 +125,75 @@ def _joined(left: Any, right: Any, how: str) -> Any:
         return fw.iota(n)[counts > 0 if how == "semi" else counts == 0]
     matched = None
     if how in ("right", "full", "outer"):
-        of_left = mine if missing is None else fw.where(missing, -1, mine)
-        occurs = fw.scatter(fw.full(count, False), of_left, fw.full(n, True))
-        matched = occurs[theirs]
+        # where a run of keys that match begins, its end
+        ends = fw.scatter(fw.full(order.shape, 0), fw.where(counts > 0, first, -1), first + counts)
+        reached = fw.scan(fw.maximum, 0, ends) > fw.iota(order.shape[0])
+        matched = fw.scatter(fw.full(m, False), order, reached)
     return Join(first, counts, order, matched, True if how in ("left", "full", "outer") else None)
+
+
+def _one_column(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
+    """An integer for each key of both sides, equal where keys are: one column of integers or of
+    text as it is, others numbered."""
+    if len(left) == 1:
+        known = (key.values if isinstance(key, Nullable) else key for key in (*left, *right))
+        found = as_integers(*(parts_of(key)[0] for key in known))
+        if found is not None:
+            return found
+    return together(left, right, "join")[:2]
+
+
+@fw.operation()
+def as_integers(left: Any, right: Any) -> Any:
+    """Integers that are equal where keys are, of both sides; None where keys are floats."""
+    dtype = fw.concat([left[:0], right[:0]]).dtype
+    is_float = fw.isdtype(dtype, "real floating")
+    return None if is_float else (left.astype(dtype), right.astype(dtype))
+
+
+def _found(mine: Any, theirs: Any) -> Any:
+    """Where the matches of each left element begin in the order of the right ones, how many they
+    are, and that order."""
+    table: Any = table_of([theirs], mine.shape[0] + theirs.shape[0])
+
+    def by_slot() -> Any:
+        has_slot = far(mine, table.least[0]) < table.total.astype(fw.u64)
+        slots = fw.where(has_slot, table.slots([mine]), -1)
+        order, offsets = by_number(table.slots([theirs]), table.total)
+        first = fw.gather(offsets, slots, default=0)
+        return first, fw.gather(offsets, slots + 1, default=0) - first, order
+
+    return fw.cond(table.fits, by_slot, lambda: _by_hash(mine, theirs))
+
+
+SHARE = 4
+"""Keys for each slot of a table of hashes: fewer take more memory, which is read at random."""
+
+
+def _by_hash(mine: Any, theirs: Any) -> Any:
+    """The same by hashes, which are equal only where keys are. Right ones ascend; a table says
+    where those of each slot begin. The search takes as many steps for all left elements as the
+    longest slot needs: then loads of the next ones begin before its end."""
+    m = theirs.shape[0]
+    hashes, order = fw.sort((fw.map(hash_of, theirs), fw.iota(m)), key=lambda e: e[0])
+    size = fw.asarray(m // SHARE + 1)
+    counts = fw.histogram(size, fw.map(lambda h: slot_of(h, size), hashes))
+    offsets, longest = offsets_of(counts), fw.max(counts, initial=0)
+
+    def at(p: Any) -> Any:
+        return fw.gather(hashes, p, default=0)
+
+    def look_up(key: Any) -> tuple[Any, Any]:
+        sought = hash_of(key)
+        slot = slot_of(sought, size)
+        stop = offsets[slot + 1]
+        first = first_not(lambda p: at(p) < sought, offsets[slot], stop, longest)
+        holds = (first < stop) & (at(first) == sought)
+        again = holds & (first + 1 < stop) & (at(first + 1) == sought)
+        end = first_not(lambda p: at(p) == sought, first + 1, fw.where(again, stop, first + 1))
+        return first, fw.where(holds, end - first, 0)
+
+    return *fw.map(look_up, mine), order
 
 
 @fw.operation()
@@ -135,32 +203,33 @@ def _rows(found: Join) -> Any:
     return made(values, found.counts)
 
 
-@fw.operation()
-def _sides(found: Join) -> Any:
-    """The pairs. Where each left element has one match at most, as where right keys are unique,
-    they are a filter, and with all left elements a map."""
+@fw.operation(static="is_right")
+def _side(found: Join, is_right: bool) -> Any:
+    """An index of each pair. Where each left element has one match at most, as where right keys are
+    unique, pairs are a filter, and with all left elements a map."""
     first, counts, order = found.first, found.counts, found.order
-    n, keeps_left = counts.shape[0], found.keeps_left is not None
-    elements = (fw.iota(n), counts, first)
+    keeps_left = found.keeps_left is not None
 
-    def right_of(count: Any, place: Any) -> Any:
-        return fw.gather(order, fw.where(count > 0, place, -1), default=-1)
+    def index(i: Any, count: Any, place: Any) -> Any:
+        return fw.gather(order, fw.where(count > 0, place, -1), default=-1) if is_right else i
+
+    elements = (fw.iota(counts.shape[0]), counts, first)
 
     def once() -> Any:
         kept = elements if keeps_left else fw.filter(lambda e: e[1] > 0, elements)
-        return kept[0], fw.map(right_of, kept[1], kept[2])
+        return fw.map(index, *kept)
 
     def often() -> Any:
         return fw.expand(
             lambda e: fw.maximum(e[1], 1) if keeps_left else e[1],
-            lambda e, k: (e[0], right_of(e[1], e[2] + k)), elements,
+            lambda e, k: index(e[0], e[1], e[2] + k), elements,
         )  # fmt: skip
 
-    left, right = fw.cond(fw.max(counts, initial=0) <= 1, once, often, same=True)
+    pairs = fw.cond(fw.max(counts, initial=0) <= 1, once, often, same=True)
     if found.matched is None:
-        return left, right
-    alone = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]
-    return fw.concat([left, fw.full(alone.shape, -1)]), fw.concat([right, alone])
+        return pairs
+    unmatched = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]
+    return fw.concat([pairs, unmatched if is_right else fw.full(unmatched.shape, -1)])
 
 
 def join_asof(

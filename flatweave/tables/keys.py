@@ -327,12 +327,16 @@ def ascend(keys: Any, what: str, order: Any = None, begins: Any = None) -> None:
     )  # fmt: skip
 
 
-def first_not(holds: Callable[[Any], Any], low: Any, high: Any) -> Any:
-    """The first position from `low` to `high` for which `holds`, true and then false, is false."""
-    def halve(state: Any) -> Any:
-        low, high = state
+def first_not(holds: Callable[[Any], Any], low: Any, high: Any, most: Any = None) -> Any:
+    """The first position from `low` to `high` for which `holds`, true and then false, is false.
+
+    With `most`, which all such ranges are at most long, all take as many steps.
+    """
+    def halve(low: Any, high: Any) -> Any:
         middle = (low + high) // 2
-        before = holds(middle)
+        before = (low < high) & holds(middle)
         return fw.where(before, middle + 1, low), fw.where(before, high, middle)
 
-    return fw.while_loop(lambda state: state[0] < state[1], halve, (low, high))[0]
+    if most is None:
+        return fw.while_loop(lambda s: s[0] < s[1], lambda s: halve(*s), (low, high))[0]
+    return fw.fori_loop(0, 64 - fw.clz(most), lambda step, s: halve(*s), (low, high))[0]

@@ -16,7 +16,6 @@ from flatweave.tables.selection import changed, of_rows, worst
 # else by a sort.
 #
 #     numbered(columns)          the number of each element's key, and the elements key by key
-#     some_numbers(columns)      numbers that are equal for equal keys, for joins
 
 
 class Numbered(NamedTuple):
@@ -57,25 +56,10 @@ def numbered(keys: tuple[Any, ...], dropna: bool, who: str, count: Any = None) -
 
 def _numbered(parts: list[Any]) -> Numbered:
     """The numbers of keys, which are all kept."""
-    table = _table(parts)
+    table = table_of(parts, parts[0].shape[0])
     if table is None:
         return _by_sort(parts)
     return Numbered(*fw.cond(table.fits, lambda: _by_table(parts, table), lambda: _sparse(parts)))
-
-
-def some_numbers(keys: tuple[Any, ...], who: str) -> Any:
-    """A number for each element, equal for equal keys, and how many numbers there may be."""
-    parts = [part for key in keys for part in parts_of(key)]
-    one_length(parts, who, "keys")
-    table = _table(parts)
-
-    def sparse_numbers() -> tuple[Any, Any]:
-        found = (_by_sort if table is None else _sparse)(parts)
-        return found.index, fw.asarray(found.offsets.shape[0] - 1)
-
-    if table is None:
-        return sparse_numbers()
-    return fw.cond(table.fits, lambda: (table.slots(parts), table.total), sparse_numbers)
 
 
 class Table(NamedTuple):
@@ -106,16 +90,15 @@ class Table(NamedTuple):
         return tuple(reversed(found))
 
 
-def _table(parts: list[Any]) -> Table | None:
-    """The table of key columns; None where one is not of integers or bools."""
+def table_of(parts: list[Any], count: Any) -> Table | None:
+    """The table of key columns of `count` elements; None where one is not of integers or bools."""
     if not all(part.dtype == fw.bool_ or fw.isdtype(part.dtype, "integral") for part in parts):
         return None
-    n = parts[0].shape[0]
     least, most = zip(*map(_ends, parts), strict=True)
     spans = [far(high, low) for high, low in zip(most, least, strict=True)]
     room = math.prod(span.astype(fw.f64) + 1 for span in spans)
     extents = tuple(span.astype(fw.i64) + 1 for span in spans)
-    return Table(least, extents, (n > 0) & (room <= ROOM * fw.asarray(n)))
+    return Table(least, extents, (count > 0) & (room <= ROOM * fw.asarray(count)))
 
 
 def _ends(part: Any) -> tuple[Any, Any]:
@@ -163,7 +146,7 @@ def _sparse(parts: list[Any]) -> Numbered:
     """
     some = parts[0].shape[0] // SAMPLED
     spread = fw.map(
-        lambda i: SAMPLED * i + (_hash([i]) % SAMPLED).astype(fw.i64), fw.iota(some)
+        lambda i: SAMPLED * i + (hash_of(i) % SAMPLED).astype(fw.i64), fw.iota(some)
     )
     slots = _slots([part[spread] for part in parts], fw.asarray(4 * some))
     different = fw.sum(fw.scatter(fw.full(4 * some, False), slots, fw.full(some, True)))
@@ -196,12 +179,17 @@ def _by_hash(parts: list[Any], size: Any) -> Numbered:
 
 def _slots(parts: list[Any], size: Any) -> Any:
     """A slot of a hash table for each key."""
-    high = fw.map(lambda *keys: _hash(list(keys)) >> 32, *parts)
-    return ((high * size.astype(fw.u64)) >> 32).astype(fw.i64)
+    return fw.map(lambda *keys: slot_of(hash_of(*keys), size), *parts)
 
 
-def _hash(keys: list[Any]) -> Any:
+def slot_of(number: Any, size: Any) -> Any:
+    """The slot of a hash; slots ascend as hashes do."""
+    return (((number >> 32) * size.astype(fw.u64)) >> 32).astype(fw.i64)
+
+
+def hash_of(*keys: Any) -> Any:
     """A hash of integers: each is multiplied in, and the bits are mixed (MurmurHash3's finaliser).
+    Those of single keys that differ differ.
     """
     found: Any = fw.u64(0)
     for key in keys:

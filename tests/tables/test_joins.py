@@ -6,12 +6,22 @@ import pytest
 import flatweave as fw
 
 RNG = np.random.default_rng(5)
+
+
+def texts(n, *some):
+    return fw.Strings([some[i] for i in RNG.integers(0, len(some), n)])
+
+
 KINDS = {
     "i": lambda n: RNG.integers(0, 6, n),
     "f": lambda n: RNG.choice([0.0, -0.0, 1.0, np.nan], n),
     "b": lambda n: RNG.integers(0, 2, n) == 1,
     "skewed": lambda n: np.where(RNG.random(n) < 0.8, 3, RNG.integers(0, 6, n)),
     "t": lambda n: RNG.integers(0, 4, n).astype("datetime64[s]"),
+    "far": lambda n: RNG.integers(-3, 3, n) * 2**61 + 5,
+    "u8": lambda n: RNG.choice(np.array([0, 1, 2**63, 2**64 - 1], np.uint64), n),
+    "short text": lambda n: texts(n, "", "a", "a\0", "seven 7", "\0"),
+    "text": lambda n: texts(n, "", "a", "seven 7", "seven 7 and more", "seven"),
 }
 
 
@@ -47,6 +57,59 @@ def test_pairs_are_those_of_two_loops(kind, sizes):
     assert fw.join(left, right).rows.tolist() == rows
     assert fw.join(left, right, "semi").tolist() == [i for i, row in enumerate(rows) if row]
     assert fw.join(left, right, "anti").tolist() == [i for i, row in enumerate(rows) if not row]
+
+
+def wanted_of(left, right):
+    """The matches of each left key, by a dict."""
+    found = {}
+    for j, key in enumerate(right):
+        found.setdefault(key, []).append(j)
+    return [found.get(key, []) for key in left]
+
+
+@pytest.mark.parametrize("sizes", [(3000, 1000), (1000, 4097), (20_000, 30_000)])
+def test_keys_that_are_far_from_each_other(sizes, threads):
+    """Random, and one of them in most places; some left keys are beyond all right ones."""
+    many = RNG.integers(-(2**63), 2**63 - 1, 600)
+    left, right = (many[RNG.integers(0, 600, n)] for n in sizes)
+    right[RNG.random(sizes[1]) < 0.01] = many[0]
+    left[:3] = -(2**63), 2**63 - 1, 0
+
+    found = fw.join(left, right)
+    wanted = wanted_of(left.tolist(), right.tolist())
+
+    assert found.rows.tolist() == wanted
+    assert found.left.tolist() == [i for i, row in enumerate(wanted) for _ in row]
+    assert found.right.tolist() == [j for row in wanted for j in row]
+    full, taken = fw.join(left, right, "full"), {j for row in wanted for j in row}
+    alone = [j for j in range(sizes[1]) if j not in taken]
+    assert full.right.tolist() == [j for row in wanted for j in row or [-1]] + alone
+
+
+@pytest.mark.parametrize("step", [1, 10**5, 2**61])
+def test_several_columns(step):
+    """Their slots are few, can be counted, or can not; no left key is another right one's slot."""
+    left, right = ([RNG.integers(-3, 3, n) * step for _ in range(2)] for n in (900, 400))
+    right[1][:] = np.abs(right[1])
+
+    found = fw.join(tuple(left), tuple(right))
+
+    pairs = [list(zip(*(key.tolist() for key in side), strict=True)) for side in (left, right)]
+    assert found.rows.tolist() == wanted_of(*pairs)
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 40])
+def test_texts_of_which_some_are_missing(size):
+    """Short texts and long ones, which differ in their last byte or in their length."""
+    texts = [("x" * size)[:-1] + end for end in ("", "a", "b", "é")] + [""]
+    left, right = (RNG.choice([*texts, None], n).tolist() for n in (500, 90))
+
+    found = fw.join(left, right)
+
+    wanted = wanted_of(left, right)
+    assert found.rows.tolist() == [
+        [] if key is None else row for key, row in zip(left, wanted, strict=True)
+    ]
 
 
 def test_missing_keys_match_nothing():
