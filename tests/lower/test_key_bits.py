@@ -104,3 +104,17 @@ def test_a_digit_of_one_key_reads_that_key_alone(bits, counted):
         assert np.array_equal(BY_TWO(a, b), np.lexsort((b, a)))
     ran = [row["kernel"] for row in profile.rows() if row["launches"]]
     assert {name[name.index("_", 2) :] for name in ran if name.endswith("_count")} == counted
+
+
+@pytest.mark.parametrize("keys", [MANY * 7919 % 5000, (MANY % 7, MANY * 31 % 5000)])
+def test_the_last_pass_moves_what_is_read(keys):
+    """Keys that nothing reads after it stay; those of a sorted array move to the end."""
+    by = keys if isinstance(keys, tuple) else (keys,)
+    for function, wanted in ((fw.argsort, {True}), (lambda k: fw.sort_by_key(k, k), {False})):
+        with fw.profile() as profile:
+            fw.jit(function)(keys)
+        passes = [row for row in profile.rows() if row["does"] == "radix sort" and row["launches"]]
+        ran = [row["kernel"] for row in passes]
+        assert {any(name.endswith("_last") for name in ran)} == wanted
+    x = MANY / 3
+    assert np.array_equal(fw.jit(lambda k: fw.sort_by_key(k, x)[1])(keys), x[np.lexsort(by[::-1])])

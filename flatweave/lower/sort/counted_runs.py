@@ -10,7 +10,7 @@ wait for each other. Order is kept inside a run and between runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u16, u32
 from flatweave.kernel_ir.hierarchy import in_lanes
@@ -47,18 +47,18 @@ class CountedRuns:
     def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
         """Count, scan, move."""
         lowering, runs, (counts,) = digits.lowering, self.runs, shared
-        self._launch(digits, "_count", Role.COUNT, runs.write_count, counts)
+        self._launch(digits, digits.of_one_key, "_count", Role.COUNT, runs.write_count, counts)
         entries, parts = lowering.host.mul(digits.count, runs.count), [(ADD, (index(0),))]
         starts = scan_block_partials(lowering, self.let, parts, [counts], entries)[0]
-        self._launch(digits, "", Role.PASS, runs.write_move, starts)
+        self._launch(digits, digits.ways, "", Role.PASS, runs.write_move, starts)
         lowering.host.emit(Free(starts))
 
     def _launch(
-        self, digits: DigitPass, suffix: str, role: Role,
-        write: Callable[[DigitPass, KernelBuilder, Var], None], table: Var,
+        self, digits: DigitPass, ways: Callable[[Builder], Iterator[tuple[Atom, DigitPass]]],
+        suffix: str, role: Role, write: Callable[[DigitPass, KernelBuilder, Var], None], table: Var,
     ) -> None:  # fmt: skip
         """A kernel of the pass. Of several keys a digit may have the bits of one alone, so that the
-        others need not be read."""
+        others need not be read; arrays that nothing reads later need not be moved."""
         lowering, runs = digits.lowering, self.runs
         if not lowering.machine.shares_memory:
             kernel = lowering.kernel(self.let, suffix)
@@ -66,14 +66,14 @@ class CountedRuns:
             return lowering.launch(kernel, runs.blocks, role)
         needs = [*digits.needs, *runs.needs, table]
 
-        def later(name: str, digits: DigitPass) -> Declared:
+        def later(digits: DigitPass) -> Declared:
             return lowering.later(
-                self.let, name + suffix, needs, lambda kernel, own: write(digits, kernel, table)
-            )
+                self.let, digits.name + suffix, needs,
+                lambda kernel, own: write(digits, kernel, table),
+            )  # fmt: skip
 
-        found = digits.of_one_key(lowering.host)
-        variants = [(only, later(f"_key{one.only}", one)) for only, one in found]
-        lowering.launch_first(variants, later("", digits), runs.blocks, role)
+        variants = [(holds, later(one)) for holds, one in ways(lowering.host)]
+        lowering.launch_first(variants, later(digits), runs.blocks, role)
 
 
 # -- The passes of a sort on a CPU: the elements of a block are a run, read one by one, in order ---
@@ -152,10 +152,11 @@ class BlockRuns:
         b = kernel.body
         block = b.emit(BlockIndex())[0]
         count, runs = kernel.capture(digits.count), kernel.capture(self.count)
-        source = [kernel.buffer(buffer) for buffer in digits.source]
-        target = [kernel.buffer(buffer) for buffer in digits.target]
+        source = [kernel.buffer(digits.source[k]) for k in digits.moved]
+        target = [kernel.buffer(digits.target[k]) for k in digits.moved]
+        dtypes = [self.dtypes[k] for k in digits.moved]
         first = kernel.buffer(starts)
-        lines = Lines(b, self.dtypes, target, 1 << self.widest, kernel.capture(self.streams))
+        lines = Lines(b, dtypes, target, 1 << self.widest, kernel.capture(self.streams))
 
         def one(c: Builder, digit: Atom, at: Atom, turn: int) -> None:
             lines.put(c, digit, [c.emit(Load(buffer, at))[0] for buffer in source])
@@ -299,8 +300,8 @@ class LaneRuns:
         b = kernel.body
         first = kernel.buffer(starts)
         places = _Column(self, b, kernel, i64)
-        source = [kernel.buffer(buffer) for buffer in digits.source]
-        target = [kernel.buffer(buffer) for buffer in digits.target]
+        source = [kernel.buffer(digits.source[k]) for k in digits.moved]
+        target = [kernel.buffer(digits.target[k]) for k in digits.moved]
 
         def begin(c: Builder, digit: Atom) -> None:
             start = c.emit(Load(first, places.slot(c, digit)))[0]

@@ -13,7 +13,7 @@ from flatweave.lower.element_functions import Elements
 from flatweave.lower.kernel_builder import KernelBuilder
 from flatweave.ops import RadixSort
 from flatweave.passes.cost import cost_of_body
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import TRUE, Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Var, constant, scalar_type
 from flatweave.terms.traverse import free_vars, needed_for
 
@@ -250,13 +250,27 @@ class Keyed:
 @record
 class DigitPass(Keyed):
     """A pass as the host sees it: `turn` is the number of its digit, which begins at bit `shift`.
-    `only` is the single key that has bits of the digit, if that is known."""
+    `only` is the single key that has bits of the digit, if that is known. The `last` pass, after
+    which nothing reads keys, need only move the components that are `wanted`."""
 
     key: KeyDigits
     turn: Atom
     shift: Atom
     target: tuple[Var, ...]
+    last: Atom
+    wanted: tuple[int, ...]
     only: int | None = None
+    is_last: bool = False
+
+    @property
+    def moved(self) -> list[int]:
+        """The components of an element that move."""
+        return list(self.wanted if self.is_last else range(len(self.source)))
+
+    @property
+    def name(self) -> str:
+        """What tells its kernels from those of other passes."""
+        return ("" if self.only is None else f"_key{self.only}") + "_last" * self.is_last
 
     @property
     def asked(self) -> Lambda:
@@ -301,6 +315,15 @@ class DigitPass(Keyed):
         end = b.add(self.shift, self.key.width)
         for k in range(len(self.bits.fields) * many):
             yield self.bits.has(b, k, self.shift, end), replace(self, only=k)
+
+    def ways(self, b: Builder) -> Iterator[tuple[Atom, DigitPass]]:
+        """The same for how elements move: also whether the pass is the last one, and what it moves
+        then."""
+        some = list(self.of_one_key(b))
+        if len(self.wanted) < len(self.source):
+            for holds, each in [*some, (TRUE, self)]:
+                yield b.apply("and", self.last, holds), replace(each, is_last=True)
+        yield from some
 
 
 class Passes(Protocol):

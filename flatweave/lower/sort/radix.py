@@ -9,9 +9,10 @@ launch whose blocks look back (`onesweep.py`). Every pass is stable, so that the
 one there is, however elements are divided.
 
 The program finds out at run time which bits vary; they determine how many digits there are, and how
-wide they are. It also finds out whether elements are in order, strictly descending, or few: these
-need no passes (`turned`, `short_rows.py`). Elements alternate between two buffers; if the unsorted
-array is not needed any more, its buffer is one of them. See Note [What a pass costs].
+wide they are. The last pass moves only the arrays that are read. The program also finds out whether
+elements are in order, strictly descending, or few: these need no passes (`turned`,
+`short_rows.py`). Elements alternate between two buffers; if the unsorted array is not needed any
+more, its buffer is one of them. See Note [What a pass costs].
 """
 
 from __future__ import annotations
@@ -145,6 +146,8 @@ class _RadixSortLowering:
         self.dtypes = [array_type(x).dtype for x in op.xs]
         self.total = total
         self.mend: Mend | None = None
+        unread = lowering.last_uses.get(let, ())
+        self.wanted = tuple(k for k, var in enumerate(let.vars) if var not in unread)
         self.passes = self._choose()
 
     def _choose(self) -> Passes:
@@ -188,7 +191,7 @@ class _RadixSortLowering:
     def _by_digits(self, buffers: _Buffers, bits: KeyBits) -> _Buffers:
         """The elements by all bits, or by the leading ones that will do."""
         if self.mend is None:
-            return self._passes(self.lowering, buffers, bits)
+            return self._passes(self.lowering, buffers, bits, TRUE)
         keyed = Keyed(self.lowering, self.op, bits, buffers.source)
         wanted = self._wanted(self.mend, keyed)
         return self._until_mended(self.mend, bits, wanted, buffers)
@@ -215,10 +218,11 @@ class _RadixSortLowering:
         asked = [test.param("s", atom.type) for atom in init]
         again, number, *state = params = [inside.host.param("s", atom.type) for atom in init]
         chosen = bits.leading(inside.host, number)
-        after = self._passes(inside, _Buffers.of(state), chosen)
+        left_out = inside.host.apply("gt", chosen.least, bits.least)
+        is_end = inside.host.apply("not", left_out)
+        after = self._passes(inside, _Buffers.of(state), chosen, is_end)
         some = inside.inner()
         gave_up = mend.emit(Keyed(some, self.op, chosen, after.source))
-        left_out = inside.host.apply("gt", chosen.least, bits.least)
         nothing = inside.host.inner().close([], [FALSE])
         (again,) = inside.host.emit(If(left_out, some.host.close([], [gave_up]), nothing))
         body = inside.host.close(params, [again, bits.count(inside.host), *after.all()])
@@ -227,30 +231,35 @@ class _RadixSortLowering:
 
     # -- the digits of some bits ------------------------------------------------------------------
 
-    def _passes(self, lowering: Lowering, buffers: _Buffers, bits: KeyBits) -> _Buffers:
-        """One pass for each digit."""
+    def _passes(
+        self, lowering: Lowering, buffers: _Buffers, bits: KeyBits, is_end: Atom
+    ) -> _Buffers:
+        """One pass for each digit; `is_end` says whether nothing reads keys after them."""
         host = lowering.host
         digits = bits.digits(host, self.passes.most_bits)
-        first = self._digit(lowering, digits, index(0), bits.least, buffers)
+        first = self._digit(lowering, digits, index(0), bits.least, buffers, is_end)
         shared = self.passes.begin(first)
         inside = lowering.inner()
         turn = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
-        found = self._pass(inside, digits, turn, _Buffers.of(state), shared)
+        found = self._pass(inside, digits, turn, _Buffers.of(state), shared, is_end)
         after = inside.host.close_loop(index(0), digits.many, buffers.all(), found)
         free(host, *shared)
         return _Buffers.of(after)
 
     def _digit(
-        self, lowering: Lowering, digits: KeyDigits, turn: Atom, shift: Atom, buffers: _Buffers
-    ) -> DigitPass:
+        self, lowering: Lowering, digits: KeyDigits, turn: Atom, shift: Atom, buffers: _Buffers,
+        is_end: Atom,
+    ) -> DigitPass:  # fmt: skip
+        final = lowering.host.apply("eq", turn, lowering.host.sub(digits.many, index(1)))
         return DigitPass(
-            lowering, self.op, digits.bits, buffers.source, digits, turn, shift, buffers.target
-        )
+            lowering, self.op, digits.bits, buffers.source, digits, turn, shift, buffers.target,
+            lowering.host.apply("and", final, is_end), self.wanted,
+        )  # fmt: skip
 
     def _pass(
         self, lowering: Lowering, digits: KeyDigits, turn: Atom, buffers: _Buffers,
-        shared: tuple[Var, ...],
+        shared: tuple[Var, ...], is_end: Atom,
     ) -> tuple[Var, ...]:  # fmt: skip
         """The buffers after a pass; a digit that is the same everywhere needs none."""
         host, dtype = lowering.host, digits.bits.dtype
@@ -259,7 +268,7 @@ class _RadixSortLowering:
         digit = host.apply("and", digits.bits.varying(host, shift), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
         inside = lowering.inner()
-        self.passes.move(self._digit(inside, digits, turn, shift, buffers), shared)
+        self.passes.move(self._digit(inside, digits, turn, shift, buffers, is_end), shared)
         then = inside.host.close([], buffers.moved().all())
         other = host.inner().close([], buffers.all())
         return host.emit(If(varies, then, other), "buffer")
