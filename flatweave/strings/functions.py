@@ -164,20 +164,33 @@ def membership(function: Callable[..., Any], x: Any, values: Any, **options: Any
     return function(*together(x, values)[0], **options)
 
 
-def as_integers(function: Callable[..., Any], left: Strings, right: Strings) -> Any:
-    """Words of short strings, else numbers of both."""
-    sides = left.bytes, right.bytes
+def matches(function: Callable[..., Any], left: Strings, right: Strings, kept: Any) -> Any:
+    """The matches of strings, by words of short ones and hashes of others; by numbers of all where
+    strings differ whose hashes are equal."""
+    a, b = left.bytes, right.bytes
+    keys = digest(a), digest(b)
+    first, counts, order = function(*keys, kept)
 
-    def words() -> Any:
-        return tuple(
-            fw.map(lambda b, e, s=side: _word(s.values, b, e, 0), side.offsets[:-1],
-                   side.offsets[1:])
-            for side in sides
+    def is_sound(i: Any, place: Any, count: Any) -> Any:
+        return fw.cond(
+            count > 0, lambda: same_row(a, i, b, order[place]), lambda: fw.asarray(True)
+        )
+
+    def is_alike(j: Any, before: Any) -> Any:
+        return fw.cond(
+            keys[1][j] == keys[1][before], lambda: same_row(b, j, b, before),
+            lambda: fw.asarray(True),
         )  # fmt: skip
 
-    longest = [fw.max(side.lengths, initial=0) for side in sides]
-    numbers = lambda: tuple(x.astype(fw.u64) for x in together(left, right)[0])  # noqa: E731
-    return fw.cond(fw.maximum(*longest) <= BLOCK, words, numbers)
+    def are_equal() -> Any:
+        of_left = fw.map(is_sound, fw.iota(counts.shape[0]), first, counts)
+        return fw.all(of_left) & fw.all(fw.map(is_alike, order[1:], order[:-1]))
+
+    longest = fw.maximum(fw.max(a.lengths, initial=0), fw.max(b.lengths, initial=0))
+    return fw.cond(
+        fw.cond(longest <= BLOCK, lambda: fw.asarray(True), are_equal),
+        lambda: (first, counts, order), lambda: function(*together(left, right)[0], kept),
+    )
 
 
 def joined(function: Callable[..., Any], arrays: Any) -> Any:
@@ -218,7 +231,7 @@ RULES.update(dict.fromkeys(("run_lengths", "sort", "value_counts"), as_ranks))
 RULES.update(dict.fromkeys(("isin", "searchsorted"), membership))
 RULES.update(dict.fromkeys(("min", "max"), extreme))
 RULES.update(dict.fromkeys(("filter", "partition"), filtered), _distinct=distinct, add=added,
-             as_integers=as_integers, concat=joined, where=where, unsupported=refused)  # fmt: skip
+             concat=joined, matches=matches, where=where, unsupported=refused)  # fmt: skip
 RULES.update(dict.fromkeys(OF_OFFSETS, lambda function, *args, **options: NotImplemented))
 
 
@@ -241,7 +254,7 @@ BLOCK = 7
 def ranked(rows: Any) -> tuple[Any, Any]:
     """The number of each row, ascending as the rows, and a row that has each number."""
     sizes = rows.lengths
-    blocks = fw.maximum((sizes + BLOCK - 1) // BLOCK, 1)
+    blocks = blocks_of(sizes)
     starts, stops = rows.offsets[:-1], rows.offsets[1:]
     most = fw.max(blocks, initial=1)
     words = fw.cond(
@@ -285,6 +298,37 @@ def _word(values: Any, start: Any, stop: Any, k: Any) -> Any:
         byte = fw.where(begin + j < stop, fw.gather(values, begin + j, default=0), 0)
         found = (found << 8) | byte.astype(fw.u64)
     return (found << 8) | fw.clip(stop - begin, 0, BLOCK).astype(fw.u64)
+
+
+def blocks_of(size: Any) -> Any:
+    """How many blocks a row of this size has: one at least."""
+    return fw.maximum((size + BLOCK - 1) // BLOCK, 1)
+
+
+@fw.operation()
+def digest(rows: Any) -> Any:
+    """A number of each row: its block, if it has one, else a hash of all."""
+    def one(start: Any, stop: Any) -> Any:
+        def add(k: Any, found: Any) -> Any:
+            mixed = (found ^ (found >> 32)) * fw.u64(0xFF51AFD7ED558CCD)
+            return (mixed ^ (mixed >> 29)) + _word(rows.values, start, stop, k)
+
+        first = _word(rows.values, start, stop, 0)
+        return fw.fori_loop(1, blocks_of(stop - start), add, first)
+
+    return fw.map(one, rows.offsets[:-1], rows.offsets[1:])
+
+
+def same_row(a: Any, i: Any, b: Any, j: Any) -> Any:
+    """Whether a row of `a` and one of `b` have the same bytes."""
+    start, stop, other, end = a.offsets[i], a.offsets[i + 1], b.offsets[j], b.offsets[j + 1]
+    count = blocks_of(stop - start)
+
+    def agrees(k: Any) -> Any:
+        return (k < count) & (_word(a.values, start, stop, k) == _word(b.values, other, end, k))
+
+    rest = fw.while_loop(agrees, lambda k: k + 1, fw.i64(0)) < count
+    return (stop - start == end - other) & fw.logical_not(rest)
 
 
 @fw.operation(static="is_one")

@@ -29,7 +29,7 @@ from flatweave.tables.keys import (
     plain,
     ticks,
 )
-from flatweave.tables.nullable import Nullable, has_text
+from flatweave.tables.nullable import Nullable, has_text, is_text
 from flatweave.tables.numbering import by_number, hash_of, numbered, offsets_of, slot_of, table_of
 from flatweave.tables.selection import changed, one_of
 from flatweave.tables.verbs import made
@@ -116,8 +116,7 @@ def _joined(left: Any, right: Any, how: str) -> Any:
     mine, theirs = _one_column(left, right)
     absent = is_missing(right)
     kept = None if absent is None else fw.iota(m)[fw.logical_not(absent)]
-    first, counts, order = _found(mine, theirs if kept is None else theirs[kept])
-    order = order if kept is None else kept[order]
+    first, counts, order = matches(mine, theirs, kept)
     missing = is_missing(left)
     if missing is not None:
         counts = fw.where(missing, 0, counts)
@@ -133,27 +132,22 @@ def _joined(left: Any, right: Any, how: str) -> Any:
 
 
 def _one_column(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
-    """An integer for each key of both sides, equal where keys are: one column of integers or of
-    text as it is, others numbered."""
+    """A column of keys for each side: one of integers or of text as it is, others numbered."""
     if len(left) == 1:
         known = (key.values if isinstance(key, Nullable) else key for key in (*left, *right))
-        found = as_integers(*(parts_of(key)[0] for key in known))
-        if found is not None:
-            return found
+        a, b = (parts_of(key)[0] for key in known)
+        if is_text(a) or not fw.isdtype(fw.concat([a[:0], b[:0]]).dtype, "real floating"):
+            return a, b
     return together(left, right, "join")[:2]
 
 
-@fw.operation()
-def as_integers(left: Any, right: Any) -> Any:
-    """Integers that are equal where keys are, of both sides; None where keys are floats."""
+@fw.operation(name="join")
+def matches(left: Any, right: Any, kept: Any) -> Any:
+    """Where the matches of each left key begin in the order of the right ones, how many they are,
+    and that order, of all right keys or of those that are `kept`."""
     dtype = fw.concat([left[:0], right[:0]]).dtype
-    is_float = fw.isdtype(dtype, "real floating")
-    return None if is_float else (left.astype(dtype), right.astype(dtype))
-
-
-def _found(mine: Any, theirs: Any) -> Any:
-    """Where the matches of each left element begin in the order of the right ones, how many they
-    are, and that order."""
+    mine, theirs = left.astype(dtype), right.astype(dtype)
+    theirs = theirs if kept is None else theirs[kept]
     table: Any = table_of([theirs], mine.shape[0] + theirs.shape[0])
 
     def by_slot() -> Any:
@@ -163,7 +157,8 @@ def _found(mine: Any, theirs: Any) -> Any:
         first = fw.gather(offsets, slots, default=0)
         return first, fw.gather(offsets, slots + 1, default=0) - first, order
 
-    return fw.cond(table.fits, by_slot, lambda: _by_hash(mine, theirs))
+    first, counts, order = fw.cond(table.fits, by_slot, lambda: _by_hash(mine, theirs))
+    return first, counts, order if kept is None else kept[order]
 
 
 SHARE = 4
