@@ -107,6 +107,7 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
     n = plain(left[0]).shape[0]
     both = tuple(coded(fw.concat([a, b]))[0] for a, b in zip(left, right, strict=True))
     rank = numbered(both, False, who).rank
+    rank = rank - fw.min(rank, initial=2**63 - 1)
     return rank[:n], rank[n:], fw.max(rank, initial=-1) + 1
 
 
@@ -114,8 +115,7 @@ def together(left: tuple[Any, ...], right: tuple[Any, ...], who: str) -> tuple[A
 def _joined(left: Any, right: Any, how: str) -> Any:
     n, m = (plain(side[0]).shape[0] for side in (left, right))
     mine, theirs = _one_column(left, right)
-    absent = is_missing(right)
-    kept = None if absent is None else fw.iota(m)[fw.logical_not(absent)]
+    kept = None if (gone := is_missing(right)) is None else fw.iota(m)[fw.logical_not(gone)]
     first, counts, order = matches(mine, theirs, kept)
     missing = is_missing(left)
     if missing is not None:

@@ -21,7 +21,7 @@ from flatweave.tables.selection import changed, of_rows, worst
 class Numbered(NamedTuple):
     """Elements by the number of their key; keys ascend by their numbers."""
 
-    rank: Any  # i64[n], which ascends and is equal as keys are; below 0 for those left out
+    rank: Any  # i64[n], which ascends and is equal as keys are; below 0 where some are left out
     index: Any  # i64[n], the number of each element's key; -1 for those that are left out
     order: Any  # i64[k], the elements key by key; those left out are not among them
     offsets: Any  # i64[g + 1], where each key begins in that order
@@ -111,11 +111,12 @@ def _ends(part: Any) -> tuple[Any, Any]:
 def _by_table(parts: list[Any], table: Table) -> Numbered:
     """The numbers of keys by a table that has a slot for each possible one."""
     slots = table.slots(parts)
+    rank = parts[0] if len(parts) == 1 and parts[0].dtype == fw.i64 else slots  # need no memory
     sizes = fw.histogram(table.total, slots)
     occurs = sizes > 0
     index = fw.scan(fw.add, 0, occurs.astype(fw.i64), exclusive=True)[slots]
     found = table.keys(fw.iota(table.total)[occurs], parts)
-    return Numbered(slots, index, fw.argsort(slots), offsets_of(sizes[occurs]), found)
+    return Numbered(rank, index, fw.argsort(rank), offsets_of(sizes[occurs]), found)
 
 
 def by_number(index: Any, count: Any) -> tuple[Any, Any]:

@@ -150,8 +150,8 @@ def alike():
     for k in range(7):
         digits[:, 6 - k] = (rest + 128) % 256 - 128
         rest = (rest - digits[:, 6 - k]) // 256
-    fits = (apart % 256 == 0) & (rest == 0) & (abs(digits) < 64).all(1) & (np.arange(len(heads)) > 0)
-    k = np.flatnonzero(fits)[0]
+    fits = (apart % 256 == 0) & (rest == 0) & (abs(digits) < 64).all(1)
+    k = np.flatnonzero(fits)[1]  # the first one is heads[0] itself
     first = heads[0].tobytes() + (64 + digits[k]).astype(u8).tobytes()
     return first.decode(), (heads[k].tobytes() + b"@" * 7).decode()
 

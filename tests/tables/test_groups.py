@@ -404,3 +404,23 @@ def test_lists_are_columns():
             [[5.0, 7.0, 9.0], [5.0]], [[1, 3], [2], [4]], [4, 4],
             [[5.0], [5.0, 7.0], [7.0, 5.0], [9.0]],
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("low", [-(2**63), -3, 0, 5, 2**63 - 7])
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u8"])
+def test_near_keys_anywhere(low, dtype):
+    """They are sorted as they are, or by their slots; as-of joins match groups of them, too."""
+    info = np.iinfo(dtype)
+    low = np.dtype(dtype).type(min(max(low, int(info.min)), int(info.max) - 6))
+    keys = np.array([4, 0, 4, 3, 0, 6], dtype) + low
+    xs = np.arange(6.0)
+    groups = fw.group_by(keys, xs)
+    different = np.unique(keys)
+
+    assert groups.keys.tolist() == different.tolist()
+    assert groups.rows.tolist() == [xs[keys == key].tolist() for key in different]
+    assert groups.index.tolist() == np.searchsorted(different, keys).tolist()
+    assert groups.order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert fw.group_by(keys, xs, sort=False).rows.tolist() == [[0, 2], [1, 4], [3], [5]]
+    found = fw.join_asof(xs, xs + 0.5, by=(keys, keys))
+    assert found.tolist() == [-1, -1, 0, -1, 1, -1]
