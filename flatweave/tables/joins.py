@@ -146,8 +146,7 @@ def matches(left: Any, right: Any, kept: Any) -> Any:
     """Where the matches of each left key begin in the order of the right ones, how many they are,
     and that order, of all right keys or of those that are `kept`."""
     dtype = fw.concat([left[:0], right[:0]]).dtype
-    mine, theirs = left.astype(dtype), right.astype(dtype)
-    theirs = theirs if kept is None else theirs[kept]
+    mine, theirs = left.astype(dtype), (right if kept is None else right[kept]).astype(dtype)
     table: Any = table_of([theirs], mine.shape[0] + theirs.shape[0])
 
     def by_slot() -> Any:
@@ -167,8 +166,7 @@ SHARE = 4
 
 def _by_hash(mine: Any, theirs: Any) -> Any:
     """The same by hashes, which are equal only where keys are. Right ones ascend; a table says
-    where those of each slot begin. The search takes as many steps for all left elements as the
-    longest slot needs: then loads of the next ones begin before its end."""
+    where those of each slot begin."""
     m = theirs.shape[0]
     hashes, order = fw.sort((fw.map(hash_of, theirs), fw.iota(m)), key=lambda e: e[0])
     size = fw.asarray(m // SHARE + 1)
@@ -202,13 +200,11 @@ def _rows(found: Join) -> Any:
 def _side(found: Join, is_right: bool) -> Any:
     """An index of each pair. Where each left element has one match at most, as where right keys are
     unique, pairs are a filter, and with all left elements a map."""
-    first, counts, order = found.first, found.counts, found.order
-    keeps_left = found.keeps_left is not None
+    order, keeps_left = found.order, found.keeps_left is not None
+    elements = (fw.iota(found.counts.shape[0]), found.counts, found.first)
 
     def index(i: Any, count: Any, place: Any) -> Any:
         return fw.gather(order, fw.where(count > 0, place, -1), default=-1) if is_right else i
-
-    elements = (fw.iota(counts.shape[0]), counts, first)
 
     def once() -> Any:
         kept = elements if keeps_left else fw.filter(lambda e: e[1] > 0, elements)
@@ -220,7 +216,7 @@ def _side(found: Join, is_right: bool) -> Any:
             lambda e, k: index(e[0], e[1], e[2] + k), elements,
         )  # fmt: skip
 
-    pairs = fw.cond(fw.max(counts, initial=0) <= 1, once, often, same=True)
+    pairs = fw.cond(fw.max(found.counts, initial=0) <= 1, once, often, same=True)
     if found.matched is None:
         return pairs
     unmatched = fw.iota(found.matched.shape[0])[fw.logical_not(found.matched)]
@@ -296,20 +292,21 @@ def _asof(
 
     def search(strict: bool) -> Any:
         """How many right elements, in their order, are before each left one."""
-        def find(i: Any, low: Any, high: Any) -> Any:
+        def find(i: Any, low: Any, high: Any, most: Any = None) -> Any:
             def before(p: Any) -> Any:
-                key = theirs[p if order is None else order[p]]
+                key = fw.gather(theirs, p if order is None else order[p], default=0)
                 return key < mine[i] if strict else key <= mine[i]
 
-            return first_not(before, low, high)
+            return first_not(before, low, high, most)
 
         if by is not None:
             return fw.map(find, fw.iota(n), starts, ends)
         heads = fw.map(lambda b: find(b * BLOCK, 0, m), fw.iota((n + BLOCK - 1) // BLOCK))
+        longest = fw.max(fw.diff(heads, append=m), initial=0)
 
         def from_head(i: Any) -> Any:
             b = i // BLOCK
-            return find(i, heads[b], fw.gather(heads, b + 1, default=m))
+            return find(i, heads[b], fw.gather(heads, b + 1, default=m), longest)
 
         return fw.map(from_head, fw.iota(n))
 

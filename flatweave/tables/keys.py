@@ -327,16 +327,23 @@ def ascend(keys: Any, what: str, order: Any = None, begins: Any = None) -> None:
     )  # fmt: skip
 
 
+EVEN = 8
+"""Steps of a search that all elements take alike, so that loads of the next ones begin early."""
+
+
 def first_not(holds: Callable[[Any], Any], low: Any, high: Any, most: Any = None) -> Any:
     """The first position from `low` to `high` for which `holds`, true and then false, is false.
 
-    With `most`, which all such ranges are at most long, all take as many steps.
+    With `most`, which no range is longer than, searches take as many steps as the longest one, up
+    to EVEN of them, before each goes on as it needs; `holds` is then also asked at `high`.
     """
     def halve(low: Any, high: Any) -> Any:
         middle = (low + high) // 2
         before = (low < high) & holds(middle)
         return fw.where(before, middle + 1, low), fw.where(before, high, middle)
 
-    if most is None:
-        return fw.while_loop(lambda s: s[0] < s[1], lambda s: halve(*s), (low, high))[0]
-    return fw.fori_loop(0, 64 - fw.clz(most), lambda step, s: halve(*s), (low, high))[0]
+    state = low, high
+    if most is not None:
+        steps = fw.minimum(64 - fw.clz(most), EVEN)
+        state = fw.fori_loop(0, steps, lambda step, known: halve(*known), state)
+    return fw.while_loop(lambda known: known[0] < known[1], lambda known: halve(*known), state)[0]

@@ -146,9 +146,7 @@ def _sparse(parts: list[Any]) -> Numbered:
     on average. It costs time alone, never the result.
     """
     some = parts[0].shape[0] // SAMPLED
-    spread = fw.map(
-        lambda i: SAMPLED * i + (hash_of(i) % SAMPLED).astype(fw.i64), fw.iota(some)
-    )
+    spread = fw.map(lambda i: SAMPLED * i + (hash_of(i) % SAMPLED).astype(fw.i64), fw.iota(some))
     slots = _slots([part[spread] for part in parts], fw.asarray(4 * some))
     different = fw.sum(fw.scatter(fw.full(4 * some, False), slots, fw.full(some, True)))
     return Numbered(*fw.cond(
