@@ -80,7 +80,8 @@ def test_static_arguments_of_jitted_functions():
                 found = f(XS, n, how=how)
             np.testing.assert_array_equal(found, XS + n if how == "add" else XS * n)
     assert f._direct.call(XS, 2, how="mul") is not NotImplemented
-    assert f._direct.call(XS, 2, how=str(b"mul", "ascii") + "") is NotImplemented
+    np.testing.assert_array_equal(f._direct.call(XS, 2, how=str(b"mul", "ascii")), XS * 2)
+    assert f._direct.call(XS, 2, how="sub") is NotImplemented
     assert f._direct.call(XS, float("2.5"), how="mul") is NotImplemented
     g = fw.jit(lambda x, y=None: x if y is None else x + y)
     for _ in range(3):

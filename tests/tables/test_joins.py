@@ -69,7 +69,7 @@ def wanted_of(left, right):
 
 @pytest.mark.parametrize("sizes", [(3000, 1000), (1000, 4097), (20_000, 30_000)])
 def test_keys_that_are_far_from_each_other(sizes, threads):
-    """Random, and one of them in most places; some left keys are beyond all right ones."""
+    """Random ones, and mostly the same one; some left keys are greater than all right ones."""
     many = RNG.integers(-(2**63), 2**63 - 1, 600)
     left, right = (many[RNG.integers(0, 600, n)] for n in sizes)
     right[RNG.random(sizes[1]) < 0.01] = many[0]

@@ -37,7 +37,7 @@ from flatweave.frontend.values.arguments import TELLING
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.asarray import is_number_list
 from flatweave.frontend.values.elsewhere import HOST_ARRAYS
-from flatweave.frontend.values.tree import Tree, node_parts
+from flatweave.frontend.values.tree import Tree, flatten, node_parts
 
 NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, slice, type(...))
 LIBRARIES = (math, cmath, operator)
@@ -306,8 +306,8 @@ class Looked:
         self.is_structured = name in known.structured
         if name not in TELLING:
             return self._takes((value,), target)
-        leaves = value if self.is_structured and type(value) in (tuple, list) else (value,)
-        self.key += (type(value), len(leaves))
+        leaves, tree = flatten(value, None if self.is_structured else is_number_list)
+        self.key += (tree, tree.orders)
         for leaf in leaves:
             if TELLING[name](leaf):
                 self.key.append(identity(leaf))
@@ -321,9 +321,9 @@ class Looked:
         cls = type(value)
         if cls is FunctionType:
             return self._parts_of_function(value, key)
-        if cls is tuple or (cls is list and self.is_structured):
+        if cls is tuple or cls is list:
             key += (cls, len(value))
-            return None if is_number_list(value) and not self.is_structured else value
+            return value if self.is_structured or not is_number_list(value) else None
         if cls is slice:
             key += (slice, value.start, value.stop, value.step)
             return () if all(each is None or type(each) is int for each in key[-3:]) else None
