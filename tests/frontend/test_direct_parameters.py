@@ -82,7 +82,7 @@ def test_static_arguments_of_jitted_functions():
     assert f._direct.call(XS, 2, how="mul") is not NotImplemented
     np.testing.assert_array_equal(f._direct.call(XS, 2, how=str(b"mul", "ascii")), XS * 2)
     assert f._direct.call(XS, 2, how="sub") is NotImplemented
-    assert f._direct.call(XS, float("2.5"), how="mul") is NotImplemented
+    np.testing.assert_array_equal(f._direct.call(XS, float("2.5"), how="mul"), XS * 2.5)
     g = fw.jit(lambda x, y=None: x if y is None else x + y)
     for _ in range(3):
         np.testing.assert_array_equal(g(XS, y=None), XS)
