@@ -125,8 +125,15 @@ def __getattr__(name: str) -> object:
     if name in _LIBRARIES:
         return globals().setdefault(name, _opened(name))
     if name not in _MODULES and name not in _ALIASES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_meant(name)}")
     return globals().setdefault(name, _public(name))
+
+
+def _meant(name: str) -> str:
+    """What may be meant by a name that is not here: one of a module here."""
+    spaces = [] if name.startswith("_") else ["linalg", "fft", "random"]
+    found = next((space for space in spaces if hasattr(_opened(space), name)), None)
+    return "" if found is None else f". Is fw.{found}.{name} meant?"
 
 
 def __dir__() -> list[str]:

@@ -494,3 +494,7 @@ def elements_in_an_unknown_order():
 
 def take_in_an_unknown_mode():
     fw.take(X, [9], mode="last")
+
+
+def field_of_an_array():
+    fw.asarray(X)["a"]

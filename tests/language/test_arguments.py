@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.language.agreement import same
 
 X = np.arange(6.0)
@@ -358,3 +359,22 @@ def test_asarray_has_the_dtype_asked_for(wanted):
             np.testing.assert_array_equal(found, np.array(given, dtype))
         assert fw.array(given, wanted).dtype == dtype
     assert fw.jit(lambda x: fw.asarray(x, wanted))(integers).dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["linalg.cross", "fft.rfft", "random.normal"])
+def test_names_of_the_modules_of_fw(name):
+    """An error tells the module that has the name."""
+    alone = name.partition(".")[2]
+    with pytest.raises(AttributeError, match=f"no attribute '{alone}'. Is fw.{name} meant"):
+        getattr(fw, alone)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+        fw.nothing
+
+
+def test_variants_of_a_schedule_by_name():
+    """In one text, as in the variable of the environment."""
+    with fw.schedule("permute=owner,store=plain"), fw.schedule(expand="balanced"):
+        now = config.schedule
+    assert (now.permute, now.store, now.expand) == ("owner", "plain", "balanced")
+    with pytest.raises(fw.ArgumentError, match="Is permute meant"):
+        fw.schedule("permut=owner")

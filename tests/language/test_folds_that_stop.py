@@ -110,7 +110,7 @@ def test_reductions_of_whole_arrays(threads):
 
 
 def test_an_element_of_an_array_that_fails_is_found(target):
-    """After the one that decides."""
+    """It comes after the element that decides."""
     xs = np.zeros(5, bool)
     xs[0] = True
     at = np.append(np.zeros(70_000, int), 5)

@@ -133,6 +133,12 @@ def getitem(xs: Any, key: Any) -> Array:
     array = as_tracer(xs)
     parts = list(key) if isinstance(key, tuple) else [key]
     for part in parts:
+        if isinstance(part, str):
+            raise ArgumentError.here(
+                f"an index is {part!r}, and an array has no fields.",
+                "Indices are integers, slices, arrays of integers, and masks; dicts, and a Ragged"
+                " of dicts, have fields.",
+            )
         must_be_a_place(part)
     parts = [listed_index(part) for part in parts]
     parts = [as_tracer(part, "an index") if is_mask(part) else part for part in parts]

@@ -37,7 +37,7 @@ from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError, EscapedArrayError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
-from flatweave.base.schedule import VARIANTS, Schedule, plans_of_sweeps
+from flatweave.base.schedule import VARIANTS, Schedule, schedule_of
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.array import HostArray, HostComplex, kind_of
 from flatweave.frontend.values.elsewhere import DeviceArray
@@ -134,8 +134,9 @@ def schedule(
     step: a small one makes many blocks. None leaves it as it is outside, where sizes decide.
     `tape` is the most bytes of states that the gradient of a loop of the program saves; where there
     are more, it computes states again.
-    `text` has plans of sweeps of one program, by name, as `stages(..).text["plan"]` prints them:
-    change some of it. What a sweep does not allow is an error with the reason; only functions with
+    `text` has variants by name, "permute=owner,store=plain", as the variable FLATWEAVE_SCHEDULE, or
+    plans of sweeps of one program, as `stages(..).text["plan"]` prints them: change some of it.
+    A plan that a sweep does not allow raises an error with the reason; only functions with
     `deterministic=False` group floats otherwise.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
 
@@ -156,8 +157,10 @@ def schedule(
     wished = config.schedule
     try:
         if text is not None:
-            checked(plans_of_sweeps, text, f"{text!r:.60}")
-            wished = replace(wished, text=plans_of_sweeps(text))
+            named: Any = checked(schedule_of, text, f"{text!r:.60}")
+            given = {name: getattr(named, name) for name in (*VARIANTS, "text")}
+            said = {name: value for name, value in given.items() if value not in (None, "")}
+            wished = replace(wished, **said)
         for name, value in options.items():
             if value is not None:
                 found: Any = checked(VARIANTS[name], value, f"{name}={value!r}")

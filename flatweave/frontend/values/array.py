@@ -359,7 +359,7 @@ class Tracer(Array):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self._refused(untraceable.conversion(describe(self), "float"))
+            raise self._refused(untraceable.formatting(describe(self), spec))
         return repr(self)
 
     def __repr__(self) -> str:

@@ -116,6 +116,15 @@ def python_value(described: str, method: str) -> NotTraceableError:
     )
 
 
+def formatting(described: str, spec: str) -> NotTraceableError:
+    """`f"{x:.2f}"`."""
+    return NotTraceableError.here(
+        f"the format {spec!r} needs the number of a traced value of type {described}, which is"
+        " known only when the compiled function runs.",
+        "Return the value, and format the result.",
+    )
+
+
 def _expression(where: Location) -> str:
     """The expression that Python was at: `max(x, 0)`."""
     return where.text[where.column : where.end_column] if where.column is not None else ""
