@@ -340,7 +340,7 @@ def is_large(args: Sequence[Any]) -> bool:
     """Whether the first argument is an array on the host that has as many elements as a view."""
     array: Any = args[0] if args else None
     cls = type(array)
-    return cls is HostView or (cls is HostArray and array._values.size >= LEAST.value)
+    return (cls is HostArray and array._values.size >= LEAST.value) or cls is HostView
 
 
 def by_strides(move: Callable[..., Values], args: Sequence[Any], options: Any) -> object:
