@@ -173,7 +173,7 @@ def permutation(key: Any, x: Any) -> Any:
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
     """Elements of an array along axis 0, or of 0, 1, .. a - 1, drawn at random.
 
-    `p` has a weight for each, which need not add up to 1. Without `replace` none is drawn twice.
+    `p` has a weight for each, 1 by default. Without `replace` none is drawn twice.
     Raises ShapeError where more are drawn than there are, or than have a weight above 0, or where
     numbers of weights and elements differ; ArgumentError for a weight below 0, infinite or NaN.
 

@@ -22,7 +22,7 @@ from flatweave.frontend.call.compiled import Entry
 from flatweave.frontend.call.direct import Direct, in_place, values_of
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
-from flatweave.frontend.values.elsewhere import DeviceArray, HostView, in_memory, shaped
+from flatweave.frontend.values.elsewhere import DeviceArray, shaped
 from flatweave.runtime.calls import AS_THEY_ARE, ROWS, ROWS_SHAPED, Argument
 from flatweave.runtime.devices.arrays import ARRAYS
 
@@ -94,12 +94,9 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
 
 def _array(value: Any) -> Values | DeviceArray | None:
     """An argument's array, if it is one of NumPy or of ours that is not read as a view."""
-    if type(value) is HostArray:
-        return value._values
     if type(value) is DeviceArray:
         return value
-    if type(value) is HostView:
-        value = in_memory(value)
+    value = values_of(value)
     if type(value) is not np.ndarray or value.dtype.kind == "c":
         return None
     return value if in_place(value, config.target) is None else None
